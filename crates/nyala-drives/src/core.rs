@@ -4,7 +4,7 @@
 
 use crate::error::SetError;
 use crate::run::Runners;
-use crate::state::State;
+use crate::state::{State, Stopped};
 use nyala_raid::Recovered;
 use nyala_raid::member::MemberState;
 use nyala_raid::{Effect, Operation, Reply, StripeError, StripeId, Volume, key};
@@ -94,6 +94,18 @@ impl Core {
 
     /// Whether anything may be written.
     pub fn running(&self) -> Result<(), SetError> {
-        self.state.lock().stopped.map_or(Ok(()), |group| Err(SetError::Stopped { group }))
+        match self.state.lock().stopped {
+            None => Ok(()),
+            Some(Stopped::Short { group }) => Err(SetError::Stopped { group }),
+            Some(Stopped::Taken) => Err(SetError::Taken),
+        }
+    }
+
+    /// Whether anything may be read: what somebody else writes may be newer.
+    pub fn readable(&self) -> Result<(), SetError> {
+        match self.state.lock().stopped {
+            Some(Stopped::Taken) => Err(SetError::Taken),
+            _ => Ok(()),
+        }
     }
 }

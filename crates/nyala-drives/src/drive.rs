@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! One drive: its files and its table, and the doing of effects.
+//! One drive, wherever it is, and the doing of effects.
 
+use crate::access::DriveAccess;
 use crate::drive_files::DriveFiles;
 use crate::error::SetError;
 use crate::files::OsFiles;
+use crate::local::LocalDrive;
 use nyala_raid::superblock::Superblock;
 use nyala_raid::{Effect, Reply, key};
-use nyala_store::{Options, Store, StoreError};
+use nyala_store::{Options, Store};
 use std::fs::DirBuilder;
-use std::io;
-use std::ops::{Bound, ControlFlow};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,27 +20,25 @@ const TABLE_MEMORY_BYTES: usize = 64 << 20;
 /// Of its log: a set makes a checkpoint when logs have 64 MiB.
 const SEGMENT_BYTES: u64 = 16 << 20;
 
+/// Whether a drive can be made of a directory: it is there, and nothing is in it but what a new file system may have.
+pub fn is_empty(dir: &Path) -> bool {
+    let new = |entry: std::io::Result<std::fs::DirEntry>| entry.is_ok_and(|entry| entry.file_name() == "lost+found");
+    std::fs::read_dir(dir).is_ok_and(|mut entries| entries.all(new))
+}
+
 /// A drive. Clones are the same one.
 #[derive(Clone)]
-pub struct Drive {
-    files: Arc<dyn DriveFiles>,
-    table: Arc<Store>,
-    /// For messages.
-    place: Arc<str>,
-}
-
-#[derive(Debug, thiserror::Error)]
-enum DriveError {
-    #[error(transparent)]
-    Files(#[from] io::Error),
-    #[error(transparent)]
-    Table(#[from] StoreError),
-}
+pub struct Drive(Arc<dyn DriveAccess>);
 
 impl Drive {
+    /// Reached in some way.
+    pub fn with(access: Arc<dyn DriveAccess>) -> Drive {
+        Drive(access)
+    }
+
     /// Of its parts.
     pub fn new(files: Arc<dyn DriveFiles>, table: Store, place: &str) -> Drive {
-        Drive { files, table: Arc::new(table), place: place.into() }
+        Drive(Arc::new(LocalDrive { files, table, place: place.to_owned() }))
     }
 
     /// A drive in a directory. `create` makes what is in it; then it has to be empty.
@@ -50,11 +48,9 @@ impl Drive {
         let make = |path: &Path| DirBuilder::new().recursive(true).mode(0o700).create(path);
         if create {
             make(dir).map_err(wrong)?;
-            for entry in std::fs::read_dir(dir).map_err(wrong)? {
-                // A new file system may have that.
-                if entry.map_err(wrong)?.file_name() != "lost+found" {
-                    return Err(SetError::NotEmpty { place });
-                }
+            std::fs::read_dir(dir).map_err(wrong)?;
+            if !is_empty(dir) {
+                return Err(SetError::NotEmpty { place });
             }
             make(&dir.join("objects")).and_then(|()| make(&dir.join("table"))).map_err(wrong)?;
         }
@@ -73,74 +69,39 @@ impl Drive {
 
     /// Where it is.
     pub fn place(&self) -> &str {
-        &self.place
+        self.0.place()
     }
 
-    /// Whether its files are still where they were.
+    /// Whether it is still where it was.
     pub fn is_there(&self) -> bool {
-        self.files.is_there()
+        self.0.is_there()
     }
 
     /// Bytes in all, and free ones; none if that is not known.
     pub fn space(&self) -> Option<(u64, u64)> {
-        self.files.space().ok().flatten()
+        self.0.space()
+    }
+
+    /// Whether somebody else has taken the set over.
+    pub fn is_taken(&self) -> bool {
+        self.0.is_taken()
+    }
+
+    /// Of a drive of another host: what changes there when something that was not synced may be lost.
+    pub fn instance(&self) -> Option<String> {
+        self.0.instance()
     }
 
     /// Its superblock, if it has one that can be read.
     pub fn superblock(&self) -> Result<Option<Superblock>, SetError> {
-        let found = self.table.get(key::SUPERBLOCK);
-        let found = found.map_err(|error| SetError::Table { place: self.place.to_string(), error })?;
-        Ok(found.and_then(|bytes| Superblock::decode(&bytes)))
+        match self.run(Effect::Get { member: 0, key: key::SUPERBLOCK.to_vec() }) {
+            Reply::Value(found) => Ok(found.and_then(|bytes| Superblock::decode(&bytes))),
+            _ => Err(SetError::Unreadable { place: self.place().to_owned() }),
+        }
     }
 
-    /// Does an effect. What fails is logged here: the set only knows that it failed.
+    /// Does an effect.
     pub fn run(&self, effect: Effect) -> Reply {
-        self.attempt(effect).unwrap_or_else(|error| {
-            tracing::warn!(drive = %self.place, %error, "a drive failed");
-            Reply::Failed
-        })
-    }
-
-    fn attempt(&self, effect: Effect) -> Result<Reply, DriveError> {
-        Ok(match effect {
-            Effect::Read { object, offset, len, .. } => {
-                let mut buffer = vec![0; len];
-                self.files.read(object, offset, &mut buffer)?;
-                Reply::Bytes(buffer)
-            }
-            Effect::Write { object, offset, bytes, .. } => {
-                self.files.write(object, offset, &bytes)?;
-                Reply::Done
-            }
-            Effect::Discard { object, offset, len, .. } => {
-                self.files.discard(object, offset, len)?;
-                Reply::Done
-            }
-            Effect::Apply { batch, sync, .. } => {
-                if self.table.over_limit() {
-                    self.table.wait_room_blocking();
-                }
-                self.table.apply(batch)?;
-                if sync {
-                    self.table.sync_blocking()?;
-                } else {
-                    self.table.flush()?;
-                }
-                Reply::Done
-            }
-            Effect::Get { key, .. } => Reply::Value(self.table.get(&key)?.map(|value| value.to_vec())),
-            Effect::Scan { from, to, limit, .. } => {
-                let mut pairs = Vec::new();
-                self.table.scan(Bound::Included(&from), Bound::Excluded(&to), &mut |key, value| {
-                    pairs.push((key.to_vec(), value.to_vec()));
-                    if pairs.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-                })?;
-                Reply::Pairs(pairs)
-            }
-            Effect::SyncFiles { .. } => {
-                self.files.sync()?;
-                Reply::Done
-            }
-        })
+        self.0.run(effect)
     }
 }

@@ -32,6 +32,15 @@ pub enum SetError {
         /// Why.
         error: StoreError,
     },
+    /// A drive's table cannot be read; the log says why.
+    #[error("the drive {place} cannot be read")]
+    Unreadable {
+        /// Where it is.
+        place: String,
+    },
+    /// Somebody else has opened the set.
+    #[error("another service has taken the set over: it has stopped here")]
+    Taken,
     /// There is no such set.
     #[error(transparent)]
     Geometry(#[from] GeometryError),

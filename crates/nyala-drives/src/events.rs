@@ -4,6 +4,7 @@
 
 use crate::core::Core;
 use crate::error::SetError;
+use crate::state::Stopped;
 use nyala_raid::event::{Action, Event};
 use nyala_raid::member::MemberState;
 use nyala_raid::superblock::Superblock;
@@ -22,6 +23,13 @@ pub(crate) fn failed(set: &Core, members: &[usize], stripe: Option<StripeId>) ->
 
 /// Something happened; the caller has the gate alone.
 pub(crate) fn happened(set: &Core, event: Event, stripe: Option<StripeId>) -> Result<(), SetError> {
+    // Before anything is written anywhere: whoever has it now decides who its members are.
+    if let Event::Failed { members } = &event
+        && members.iter().any(|member| set.runners.drive(*member).is_some_and(|drive| drive.is_taken()))
+    {
+        set.state.lock().stopped = Some(Stopped::Taken);
+        return Err(SetError::Taken);
+    }
     let now_ms = set.now_ms();
     let mut events = vec![event];
     while let Some(event) = events.pop() {
@@ -37,7 +45,7 @@ pub(crate) fn happened(set: &Core, event: Event, stripe: Option<StripeId>) -> Re
                 }
                 Action::Stop { group } => {
                     tracing::error!(group, "too many drives of a set have failed: it stops");
-                    set.state.lock().stopped = Some(group);
+                    set.state.lock().stopped = Some(Stopped::Short { group });
                     return Err(SetError::Stopped { group });
                 }
                 Action::WantSpare { member } => tracing::error!(member, "a drive has left its set"),

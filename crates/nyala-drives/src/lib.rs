@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Drive sets: directories as the drives of a software RAID. What is decided is in `nyala-raid`; this crate has the drives, the threads and the clock.
+//! Drive sets: directories, of this machine or others, as the drives of a software RAID. What is decided is in `nyala-raid`; this crate has the drives, the threads and the clock.
 //!
 //! Bytes on disk: `docs/format-raid.md`.
 //!
@@ -9,6 +9,7 @@
 //! much longer than those of other drives are gone around. The process may die at any time, and the machine with what was not synced; opening the
 //! set again brings the logs to an end. A drive that is back in time catches up while the set is in use. Two processes must not use one drive: its table is locked.
 
+mod access;
 mod core;
 mod directory;
 mod drive;
@@ -16,8 +17,10 @@ mod drive_files;
 mod error;
 mod events;
 mod files;
+mod local;
 mod missed;
 mod open;
+mod owner;
 mod progress;
 mod rebuild;
 mod repair;
@@ -37,7 +40,8 @@ mod sync;
 mod unsynced;
 
 pub use crate::core::Counters;
-pub use drive::Drive;
+pub use access::DriveAccess;
+pub use drive::{Drive, is_empty};
 pub use drive_files::DriveFiles;
 pub use error::SetError;
 pub use files::OsFiles;

@@ -7,6 +7,7 @@ use crate::error::SetError;
 use crate::events::{damaged, failed, happened};
 use crate::missed::load_missed;
 use crate::repair::repair;
+use crate::status::check_hosts;
 use crate::sync::sync;
 use nyala_raid::event::Event;
 use nyala_raid::{ObjectId, StripeError, StripePart, Use, WriteMode};
@@ -31,9 +32,18 @@ pub(crate) fn read(set: &Core, object: ObjectId, range: Range<u64>) -> Result<Ve
     for part in set.volume.geometry().parts(object, range).collect::<Vec<_>>() {
         let read = {
             let _gate = set.gate.read();
+            set.readable()?;
             let _stripe = set.lock_of(part.stripe).lock();
             let uses = slow(set, set.state.lock().uses(part.stripe));
-            set.finish(set.volume.read(&part, |member| uses[member]))?
+            set.finish(set.volume.read(&part, |member| uses[member]))
+        };
+        let read = match read {
+            Ok(read) => read,
+            Err(error) => {
+                // Hosts that cannot be reached are no damage: if there are too many of them, the set stops.
+                check_hosts(set)?;
+                return Err(error.into());
+            }
         };
         set.counters.late.fetch_add(read.late.len() as u64, Ordering::Relaxed);
         damaged(set, &read.damage)?;

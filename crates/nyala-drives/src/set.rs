@@ -7,7 +7,7 @@ use crate::drive::Drive;
 use crate::error::SetError;
 use crate::progress::Progress;
 use crate::status::MemberStatus;
-use crate::{open, rebuild, requests, returned, scrub, status, sync};
+use crate::{open, owner, rebuild, requests, returned, scrub, status, sync};
 use nyala_raid::Recovered;
 use nyala_raid::event::ErrorLimit;
 use nyala_raid::member::DriveId;
@@ -80,6 +80,21 @@ impl DriveSet {
     /// Makes everything that was written before durable.
     pub fn sync(&self) -> Result<(), SetError> {
         sync::sync(&self.core)
+    }
+
+    /// Who the target on the set is, as its drives say; more than one if they differ.
+    pub fn owners(&self) -> Result<Vec<Vec<u8>>, SetError> {
+        owner::owners(&self.core)
+    }
+
+    /// Writes on all drives that are there who the target on the set is.
+    pub fn set_owner(&self, owner: &[u8]) -> Result<(), SetError> {
+        owner::set_owner(&self.core, owner)
+    }
+
+    /// Why nothing may be written any more, if so.
+    pub fn stopped(&self) -> Option<SetError> {
+        self.core.running().err()
     }
 
     /// All members, by number.

@@ -8,6 +8,15 @@ use nyala_raid::walk::Scrub;
 use nyala_raid::{StripeId, Use};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Why a set does not go on.
+#[derive(Clone, Copy)]
+pub(crate) enum Stopped {
+    /// A group has lost too many members.
+    Short { group: usize },
+    /// Somebody else has it.
+    Taken,
+}
+
 pub(crate) struct State {
     pub members: Members,
     /// The last operation's number.
@@ -28,7 +37,7 @@ pub(crate) struct State {
     /// By member: what it returned that was wrong.
     pub errors: Vec<u64>,
     pub scrub: Scrub,
-    pub stopped: Option<usize>,
+    pub stopped: Option<Stopped>,
 }
 
 impl State {

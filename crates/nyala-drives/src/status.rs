@@ -5,6 +5,7 @@
 use crate::core::Core;
 use crate::error::SetError;
 use crate::events::failed;
+use crate::state::Stopped;
 use nyala_raid::member::MemberState;
 use nyala_raid::{ObjectId, StripeId, key};
 
@@ -54,8 +55,21 @@ pub(crate) fn check_presence(set: &Core) -> Result<Vec<usize>, SetError> {
         tracing::error!(member, "a drive's directory is gone, or something else is mounted there");
     }
     failed(set, &gone, None)?;
+    // A drive of another host says so too when somebody else has taken the set over.
+    let taken = (0..set.volume.geometry().drives())
+        .any(|member| set.runners.drive(member).is_some_and(|drive| drive.is_taken()));
+    if taken {
+        set.state.lock().stopped = Some(Stopped::Taken);
+        return Err(SetError::Taken);
+    }
     gone.iter().for_each(|member| set.runners.release(*member));
     Ok(gone)
+}
+
+/// The same, if drives are of other hosts.
+pub(crate) fn check_hosts(set: &Core) -> Result<(), SetError> {
+    let is_far = |member| set.runners.drive(member).is_some_and(|drive| drive.instance().is_some());
+    if (0..set.volume.geometry().drives()).any(is_far) { check_presence(set).map(drop) } else { Ok(()) }
 }
 
 /// Whether an object has anything in stripes from `number` on.

@@ -4,6 +4,7 @@
 
 use nyala_wire::check::{ScanReply, ScanRequest};
 use nyala_wire::checksum::crc32c;
+use nyala_wire::drive::{DriveReply, DriveRequest};
 use nyala_wire::fences::{FencesReply, FencesRequest};
 use nyala_wire::frame::{HEADER_BYTES, Header, MAX_BODY, MAX_PAYLOAD};
 use nyala_wire::fuzzing::round_trip;
@@ -72,6 +73,8 @@ pub fn storage(bytes: &[u8]) -> bool {
         | round_trip::<StorageReply>(bytes)
         | round_trip::<RaidRequest>(bytes)
         | round_trip::<RaidState>(bytes)
+        | round_trip::<DriveRequest>(bytes)
+        | round_trip::<DriveReply>(bytes)
         | round_trip::<ScrubRequest>(bytes)
         | round_trip::<ScrubState>(bytes)
 }

@@ -8,6 +8,10 @@ use crate::ids::{ObjectId, StripeId};
 pub const SUPERBLOCK: &[u8] = b"S";
 /// The number up to which intents are done.
 pub const APPLIED: &[u8] = b"A";
+/// Who the target on the set is.
+pub const TARGET: &[u8] = b"T";
+/// Who holds a drive that is lent out.
+pub const HOLDER: &[u8] = b"H";
 /// Where the scrub is.
 pub const SCRUB: &[u8] = b"C";
 

@@ -2,6 +2,7 @@
 
 //! What a storage service has to be told.
 
+use nyala_netdrives::{DrivePlace, ExportSpec};
 use nyala_raid::Level;
 use nyala_transport::trace::SlowOperations;
 use nyala_wire::TargetId;
@@ -26,8 +27,12 @@ pub struct StorageConfig {
     pub encrypt: bool,
     /// Wished alias; empty: management chooses.
     pub alias: String,
-    /// The targets; at least one.
+    /// The targets; at least one, unless drives are lent out.
     pub targets: Vec<TargetSpec>,
+    /// Drives of this host that targets of other hosts may lie on.
+    pub exports: Vec<ExportSpec>,
+    /// Where those are asked for.
+    pub drive_listen: SocketAddr,
     /// Bytes of requests and replies in memory at once. Half is for writes, a quarter for reads, a quarter for servers.
     pub memory_limit_bytes: usize,
     /// Threads that do file operations, per target.
@@ -77,14 +82,34 @@ pub struct TargetSpec {
 /// The drives of a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SetSpec {
-    /// Directories, each on a drive of its own.
-    pub drives: Vec<PathBuf>,
+    /// Directories, each on a drive of its own, and drives that other hosts lend out.
+    pub drives: Vec<DrivePlace>,
     /// Needed where the set is made; elsewhere it must be what the set has.
     pub level: Option<Level>,
     /// Bytes of a strip; the same goes for it, but that there is a default.
     pub strip_bytes: Option<usize>,
     /// Directories of drives that take the place of those that die.
     pub spares: Vec<PathBuf>,
+}
+
+/// Where drives are asked for, unless that is set.
+pub const DRIVE_PORT: u16 = 8004;
+
+impl SetSpec {
+    /// The first drive, for messages.
+    pub(crate) fn first(&self) -> PathBuf {
+        self.drives.first().map(|drive| drive.to_string().into()).unwrap_or_default()
+    }
+
+    /// Drives of other hosts.
+    pub(crate) fn far(&self) -> Vec<DrivePlace> {
+        self.drives.iter().filter(|place| place.dir().is_none()).cloned().collect()
+    }
+
+    /// Directories of this host.
+    pub(crate) fn dirs(&self) -> Vec<PathBuf> {
+        self.drives.iter().filter_map(|place| place.dir().map(PathBuf::from)).collect()
+    }
 }
 
 impl StorageConfig {
@@ -99,6 +124,8 @@ impl StorageConfig {
             encrypt: false,
             alias: String::new(),
             targets: Vec::new(),
+            exports: Vec::new(),
+            drive_listen: ([0, 0, 0, 0], DRIVE_PORT).into(),
             memory_limit_bytes: 512 << 20,
             workers_per_target: 4,
             cores: std::thread::available_parallelism().map_or(1, |n| n.get().min(2)),

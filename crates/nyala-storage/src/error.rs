@@ -4,6 +4,7 @@
 
 use crate::chunk_store::ChunkError;
 use nyala_drives::SetError;
+use nyala_netdrives::{NetError, ServeError};
 use nyala_store::StoreError;
 use nyala_store::own_dir::IdentityError;
 use nyala_transport::member::{BootstrapError, MgmtError};
@@ -20,7 +21,7 @@ pub enum StorageError {
     #[error(transparent)]
     Scrape(#[from] nyala_scrape::ScrapeError),
     /// The configuration names no target.
-    #[error("no storage target is configured; name at least one directory")]
+    #[error("no storage target and no drive to lend out is configured; name at least one directory")]
     NoTarget,
     /// A directory is refused.
     #[error(transparent)]
@@ -100,6 +101,17 @@ pub enum StorageError {
         /// What the set has.
         has: String,
     },
+    /// Drives of other hosts cannot be reached.
+    #[error("{path}: {error}", path = .path.display())]
+    Net {
+        /// The first drive.
+        path: PathBuf,
+        /// Why.
+        error: NetError,
+    },
+    /// Drives cannot be lent out.
+    #[error(transparent)]
+    Drives(#[from] ServeError),
     /// A target is to be made and nobody says how.
     #[error("{path}: a new drive set needs a level; add it to the settings, or make the set: nyala raid create", path = .path.display())]
     NoLevel {

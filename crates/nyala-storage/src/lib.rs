@@ -17,7 +17,8 @@ pub mod service;
 pub mod testing;
 
 pub use compare::{Comparison, compare};
-pub use config::{ScrubConfig, SetSpec, StorageConfig, TargetSpec};
+pub use config::{DRIVE_PORT, ScrubConfig, SetSpec, StorageConfig, TargetSpec};
 pub use disks::Disks;
 pub use error::StorageError;
+pub use nyala_netdrives::{DrivePlace, ExportSpec};
 pub use service::{run, run_on};

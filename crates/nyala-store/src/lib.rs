@@ -25,6 +25,7 @@
 //!
 //! The bytes on disk are described in `docs/format-store.md`.
 
+mod boot_id;
 mod error;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -52,6 +53,7 @@ mod tests;
 mod threads;
 mod tree;
 
+pub use boot_id::boot_id;
 pub use error::StoreError;
 pub use log::disk::{FreeSpace, LogDisk, LogFile};
 pub use nyala_kv::{

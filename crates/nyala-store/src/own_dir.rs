@@ -78,6 +78,29 @@ impl Identity {
         Ok(Identity { checksum: Some(checksum(&covered)?), ..self })
     }
 
+    /// As text, for a place that is no directory: without the file system, with a checksum.
+    pub fn to_text(&self) -> Result<String, toml::ser::Error> {
+        toml::to_string(&Identity { file_system: None, ..self.clone() }.sealed()?)
+    }
+
+    /// From such a text, which was found at a place.
+    pub fn from_text(text: &[u8], place: &Path, kind: Kind) -> Result<Identity, IdentityError> {
+        parse(text, place, place, kind)
+    }
+
+    /// Of a new one that has not registered yet.
+    pub fn new(kind: Kind, uuid: ClusterId) -> Identity {
+        Identity {
+            format: FORMAT,
+            kind: kind.name().into(),
+            cluster: ClusterId::UNKNOWN,
+            uuid,
+            target: TargetId(0),
+            file_system: None,
+            checksum: None,
+        }
+    }
+
     /// Whether it says what was written.
     fn is_whole(&self) -> bool {
         self.checksum.is_none() || self.clone().sealed().is_ok_and(|sealed| sealed.checksum == self.checksum)
@@ -219,15 +242,8 @@ impl OwnDir {
             }
             return Ok(OwnDir { path: path.into(), identity, kind, _lock: lock });
         }
-        let identity = Identity {
-            format: FORMAT,
-            kind: kind.name().into(),
-            cluster: ClusterId::UNKNOWN,
-            uuid: new_uuid,
-            target: TargetId(0),
-            file_system: file_system.filter(|_| kind != Kind::StorageNode),
-            checksum: None,
-        };
+        let file_system = file_system.filter(|_| kind != Kind::StorageNode);
+        let identity = Identity { file_system, ..Identity::new(kind, new_uuid) };
         let mut dir = OwnDir { path: path.into(), identity, kind, _lock: lock };
         dir.save()?;
         Ok(dir)

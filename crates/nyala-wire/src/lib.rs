@@ -11,6 +11,8 @@ pub mod changes;
 pub mod check;
 pub mod checksum;
 pub mod codec;
+pub mod drive;
+mod drive_effect;
 pub mod error;
 pub mod fences;
 pub mod file_kind;
@@ -87,6 +89,8 @@ pub mod message_type {
     pub const MGMT: u16 = 0x0300;
     /// Between management nodes: body is a `RaftRequest` of `nyala-mgmt`.
     pub const MGMT_RAFT: u16 = 0x0310;
+    /// Storage to a drive service: body is a [`crate::drive::DriveRequest`], the reply's a [`crate::drive::DriveReply`].
+    pub const DRIVE: u16 = 0x0400;
     /// Any service: an empty body; the reply is empty too. Proves that a service is there and answers.
     pub const PING: u16 = 0x0001;
     /// Any service: an empty body; the reply is a [`crate::mgmt::ServiceStats`].

@@ -41,6 +41,7 @@ mod power;
 mod programs;
 mod promises;
 mod raid;
+mod raid_hosts;
 mod refusals;
 mod remount;
 mod restore;

@@ -3,23 +3,19 @@
 //! Making a set of empty directories. Failure model: see the parent module; what was begun and not finished is refused later, since its directories are not empty.
 
 use super::identity::TargetDir;
+use super::reach::{DriveKeys, Reach, ReachError};
 use crate::config::SetSpec;
 use crate::error::StorageError;
 use nyala_drives::{Drive, DriveSet, SetError, SetFiles, create};
+use nyala_netdrives::DrivePlace;
 use nyala_raid::Geometry;
 use nyala_raid::event::ErrorLimit;
 use nyala_raid::member::{DriveId, SetId};
 use nyala_wire::ClusterId;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Bytes of a strip where nobody says.
 pub const DEFAULT_STRIP_BYTES: usize = 64 << 10;
-
-/// The first drive, for messages.
-pub(super) fn place(spec: &SetSpec) -> PathBuf {
-    spec.drives.first().cloned().unwrap_or_default()
-}
 
 fn random() -> Result<u128, StorageError> {
     let mut bytes = [0; 16];
@@ -29,23 +25,43 @@ fn random() -> Result<u128, StorageError> {
 
 /// The geometry of a set that is to be made.
 pub fn geometry(spec: &SetSpec) -> Result<Geometry, StorageError> {
-    let path = place(spec);
+    let path = spec.first();
     let level = spec.level.ok_or_else(|| StorageError::NoLevel { path: path.clone() })?;
     let made = Geometry::new(level, spec.drives.len(), spec.strip_bytes.unwrap_or(DEFAULT_STRIP_BYTES));
     made.map_err(|error| StorageError::Set { path, error: Box::new(error.into()) })
 }
 
 /// Makes the set, and of its drives a new target.
-pub fn make(spec: &SetSpec) -> Result<(), StorageError> {
+pub fn make(spec: &SetSpec, keys: Option<&DriveKeys>) -> Result<(), StorageError> {
     let geometry = geometry(spec)?;
-    let path = place(spec);
+    let path = spec.first();
     let set = |error: SetError| StorageError::Set { path: path.clone(), error: Box::new(error) };
     let ids = spec.drives.iter().map(|_| random().map(DriveId)).collect::<Result<Vec<DriveId>, _>>()?;
-    let drives =
-        spec.drives.iter().map(|dir| Drive::open(dir, true)).collect::<Result<Vec<Drive>, _>>().map_err(set)?;
+    let mut reach = Reach::of(spec, keys)?;
+    let refused = |error| match error {
+        ReachError::Set(error) => set(error),
+        ReachError::Net(error) => StorageError::Net { path: path.clone(), error },
+        other => set(SetError::Directory {
+            place: path.display().to_string(),
+            error: std::io::Error::other(other.to_string()),
+        }),
+    };
+    // All of them before any is changed.
+    spec.far().iter().try_for_each(|place| reach.expect_empty(place)).map_err(refused)?;
+    if let Some(network) = &mut reach.0 {
+        let lost = |error| StorageError::Net { path: path.clone(), error };
+        network.make(&spec.far()).map_err(lost)?;
+        // Nobody else has them.
+        network.open(&[], std::time::Duration::ZERO).map_err(lost)?;
+    }
+    let open = |place: &DrivePlace| match place {
+        DrivePlace::Dir(_) => reach.make(place),
+        DrivePlace::Net { .. } => reach.open(place),
+    };
+    let drives = spec.drives.iter().map(open).collect::<Result<Vec<Drive>, _>>().map_err(refused)?;
     create(&drives, geometry, SetId(random()?), &ids).map_err(set)?;
     let made = Arc::new(DriveSet::open(drives, false, ErrorLimit::default(), false).map_err(set)?);
-    SetFiles::open(made, true).map_err(set)?;
-    TargetDir::of_set(&path, &spec.drives, ClusterId(random()?.to_le_bytes())).map(drop)?;
+    SetFiles::open(made.clone(), true).map_err(set)?;
+    TargetDir::of_set(&path, &made, &spec.dirs(), ClusterId(random()?.to_le_bytes())).map(drop)?;
     Ok(())
 }

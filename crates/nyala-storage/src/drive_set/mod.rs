@@ -7,7 +7,8 @@
 //! may be longer than what was written, with zeros, and never shorter. What is behind the end is zeros always; a loss of power may
 //! break that only where the file was not synced, and such files are cleared when the target is opened. A full drive looks like a failed one to the set, and all are
 //! full at the same time: so writes that need space are refused while there is still some. A directory that is missing, empty or of another target is never taken for a
-//! drive, and nothing is made of it unless somebody says so.
+//! drive, and nothing is made of it unless somebody says so. Drives of other hosts: the failure model of `nyala-netdrives`. Two services may be told to serve one target on such
+//! drives: it belongs to the one that opened it last, the other one stops, and neither takes drives that are too few, or whose target another one serves.
 
 mod background;
 mod chunk;
@@ -18,14 +19,22 @@ mod inner;
 mod load;
 mod make;
 mod open;
+mod parts;
+mod peek;
+mod reach;
 mod replace;
 mod returns;
 mod spares;
+mod survey;
 mod upkeep;
 
 pub use chunks::SetChunks;
-pub use identity::{TargetDir, peek_set};
+pub use identity::TargetDir;
 pub use load::Load;
 pub use make::{DEFAULT_STRIP_BYTES, geometry, make};
 pub use open::{OpenSet, open};
+pub use parts::{SetParts, parts};
+pub use peek::peek_set;
+pub use reach::DriveKeys;
+pub use survey::{Survey, survey};
 pub use upkeep::Upkeep;

@@ -2,32 +2,41 @@
 
 //! Opening the set of a target. Failure model: see the parent module.
 
-use super::make::place;
+use super::reach::{DriveKeys, Reach};
+use super::survey;
 use crate::config::SetSpec;
 use crate::error::StorageError;
 use nyala_drives::{Drive, DriveSet, SetError};
+use nyala_netdrives::{DrivePlace, NetError};
+use nyala_raid::assemble::assemble;
 use nyala_raid::event::ErrorLimit;
 use nyala_raid::geometry::Geometry;
+use nyala_raid::superblock::Superblock;
 use nyala_store::StoreError;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-/// A set, and which of the directories have its drives.
+/// A set, and which of the places have its drives.
 pub struct OpenSet {
     /// The set.
     pub set: Arc<DriveSet>,
     /// Directories of drives that are there.
     pub there: Vec<PathBuf>,
+    /// Of drives of other hosts that are there: what changes when something that was not synced may be lost.
+    pub instances: Vec<String>,
     /// Spares that no drive of the set is in.
     pub spares: Vec<PathBuf>,
+    pub(super) reach: Reach,
 }
 
 /// Opens it with what is there.
-pub fn open(spec: &SetSpec) -> Result<OpenSet, StorageError> {
-    let path = place(spec);
+pub fn open(spec: &SetSpec, keys: Option<&DriveKeys>) -> Result<OpenSet, StorageError> {
+    let path = spec.first();
     let failed = |error| StorageError::Set { path: path.clone(), error: Box::new(error) };
     let (mut drives, mut there) = (Vec::new(), Vec::new());
-    for dir in spec.drives.iter().chain(&spec.spares) {
+    let dirs = spec.dirs();
+    for dir in dirs.iter().chain(&spec.spares) {
         match Drive::open(dir, false) {
             Ok(drive) if drive.superblock().map_err(failed)?.is_some() => {
                 drives.push(drive);
@@ -36,22 +45,67 @@ pub fn open(spec: &SetSpec) -> Result<OpenSet, StorageError> {
             Ok(_) => tracing::error!(dir = %dir.display(), "a drive has no superblock and is left out"),
             // Somebody else is at work on it.
             Err(error @ SetError::Table { error: StoreError::Locked { .. }, .. }) => return Err(failed(error)),
-            Err(error) if spec.drives.contains(dir) => {
+            Err(error) if dirs.contains(dir) => {
                 tracing::error!(dir = %dir.display(), %error, "a drive is missing: is it mounted?");
             }
             Err(_) => {}
         }
     }
+    let mut reach = Reach::of(spec, keys)?;
+    let far = take(spec, &mut reach, &drives)?;
+    let instances = far.iter().filter_map(Drive::instance).collect();
+    drives.extend(far);
     let set = DriveSet::open(drives, false, ErrorLimit::default(), true).map_err(failed)?;
     check(spec, set.geometry())?;
     // Never a directory where a drive should be: that may be not mounted.
     let spares = spec.spares.iter().filter(|spare| !there.contains(spare)).cloned().collect();
-    Ok(OpenSet { set: Arc::new(set), there, spares })
+    Ok(OpenSet { set: Arc::new(set), there, instances, spares, reach })
+}
+
+/// Takes the drives of other hosts that are there, if with `near` they are enough to start the set: otherwise whoever has them may go on.
+fn take(spec: &SetSpec, reach: &mut Reach, near: &[Drive]) -> Result<Vec<Drive>, StorageError> {
+    let looks = survey::far(spec, reach)?;
+    let Some(network) = &mut reach.0 else { return Ok(Vec::new()) };
+    let failed = |error| StorageError::Set { path: spec.first(), error: Box::new(error) };
+    let (mut places, mut found) = (Vec::new(), Vec::new());
+    for (place, look) in looks {
+        match look.map(|look| (Superblock::decode(&look.superblock), look.missing)) {
+            Some((Some(superblock), _)) => {
+                places.push(place);
+                found.push(superblock);
+            }
+            Some((None, missing)) => {
+                let why = missing.unwrap_or_else(|| "it has no superblock".to_owned());
+                tracing::error!(%place, why, "a drive is missing");
+            }
+            None => tracing::error!(%place, "a drive is missing: its host does not answer"),
+        }
+    }
+    for drive in near {
+        found.extend(drive.superblock().map_err(failed)?);
+    }
+    assemble(&found, false).map_err(|error| failed(error.into()))?;
+    let lost = |error| StorageError::Net { path: spec.first(), error };
+    let mut taken = Vec::new();
+    for drive in network.open(&places, Duration::ZERO).map_err(lost)? {
+        match drive {
+            Ok(drive) => taken.push(drive),
+            // Then that one has, or will have, the others too.
+            Err(error @ NetError::Drive { taken: true, .. }) => return Err(lost(error)),
+            Err(error) => tracing::error!(%error, "a drive is missing"),
+        }
+    }
+    Ok(taken)
+}
+
+/// Where drives of a set may be.
+pub(super) fn places(spec: &SetSpec) -> Vec<DrivePlace> {
+    spec.drives.iter().cloned().chain(spec.spares.iter().cloned().map(DrivePlace::from)).collect()
 }
 
 /// The settings say nothing else than the set has.
 fn check(spec: &SetSpec, geometry: &Geometry) -> Result<(), StorageError> {
-    let other = |said: String, has: String| Err(StorageError::OtherSet { path: place(spec), said, has });
+    let other = |said: String, has: String| Err(StorageError::OtherSet { path: spec.first(), said, has });
     if let Some(level) = spec.level.filter(|level| *level != geometry.level()) {
         return other(format!("level {level}"), format!("level {}", geometry.level()));
     }

@@ -1,34 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Drives that were away come back to the running set, each second. Failure model: see the parent module; what is refused is said, and tried again after a minute.
+//! Drives that were away come back to the running set, each second. Failure model: see the parent module; what is refused is said, and tried again after a minute; a host
+//! that does not answer is asked again after some seconds, since others wait for the answer.
 
 use super::identity::TargetDir;
-use nyala_drives::{Drive, DriveSet, SetError};
+use super::reach::{Reach, ReachError};
+use nyala_drives::{DriveSet, SetError};
+use nyala_netdrives::{DrivePlace, NetError};
 use nyala_raid::member::MemberState;
 use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// A drive that was refused is tried again after so long.
 const AGAIN: Duration = Duration::from_secs(60);
+/// A host that did not answer is asked again after so long.
+const ASK_AGAIN: Duration = Duration::from_secs(3);
 
 /// Where drives of the set may be.
 pub(super) struct Returns {
-    dirs: Mutex<Vec<PathBuf>>,
-    refused: Mutex<HashMap<PathBuf, Instant>>,
+    places: Mutex<Vec<DrivePlace>>,
+    reach: Reach,
+    /// Until when a place is left alone.
+    refused: Mutex<HashMap<DrivePlace, Instant>>,
 }
 
 impl Returns {
-    pub fn new(dirs: Vec<PathBuf>) -> Returns {
-        Returns { dirs: Mutex::new(dirs), refused: Mutex::default() }
+    pub fn new(places: Vec<DrivePlace>, reach: Reach) -> Returns {
+        Returns { places: Mutex::new(places), reach, refused: Mutex::default() }
     }
 
     /// A drive was put there.
-    pub fn add(&self, dir: &Path) {
-        let mut dirs = self.dirs.lock();
-        if !dirs.iter().any(|known| known == dir) {
-            dirs.push(dir.to_owned());
+    pub fn add(&self, place: DrivePlace) {
+        let mut places = self.places.lock();
+        if !places.contains(&place) {
+            places.push(place);
         }
     }
 
@@ -38,34 +44,44 @@ impl Returns {
         if members.iter().all(|member| member.state != MemberState::Missing) {
             return;
         }
-        let held = |dir: &Path| {
-            members.iter().any(|member| member.is_held && member.place.as_deref().map(Path::new) == Some(dir))
+        let held = |place: &DrivePlace| {
+            let text = place.to_string();
+            members.iter().any(|member| member.is_held && member.place.as_ref() == Some(&text))
         };
-        let dirs = self.dirs.lock().clone();
-        for dir in dirs.iter().filter(|dir| !held(dir)) {
-            let waits = self.refused.lock().get(dir).is_some_and(|since| since.elapsed() < AGAIN);
-            if !waits {
-                self.try_one(set, target, dir);
+        let places = self.places.lock().clone();
+        for place in places.iter().filter(|place| !held(place)) {
+            let waits = self.refused.lock().get(place).is_some_and(|until| Instant::now() < *until);
+            if !waits && let Some(after) = self.try_one(set, target, place) {
+                self.refused.lock().insert(place.clone(), Instant::now() + after);
             }
         }
     }
 
-    fn try_one(&self, set: &DriveSet, target: &Mutex<TargetDir>, dir: &Path) {
-        // Not there yet, or still held by the thread that used it last.
-        let Ok(drive) = Drive::open(dir, false) else { return };
+    /// Gives how long it is left alone then.
+    fn try_one(&self, set: &DriveSet, target: &Mutex<TargetDir>, place: &DrivePlace) -> Option<Duration> {
+        let drive = match self.reach.open(place) {
+            Ok(drive) => drive,
+            Err(error @ ReachError::Net(NetError::Drive { taken: true, .. })) => {
+                tracing::warn!(drive = %place, %error, "a drive stays out of its set");
+                return Some(AGAIN);
+            }
+            Err(ReachError::Net(_)) => return Some(ASK_AGAIN),
+            // Not there yet, or still held by the thread that used it last.
+            Err(_) => return None,
+        };
         match set.returned(drive) {
             Ok(member) => {
-                tracing::warn!(member, drive = %dir.display(), "a drive is back in its set and gets what it missed");
-                self.refused.lock().remove(dir);
-                if let Err(error) = target.lock().add(dir) {
-                    tracing::warn!(drive = %dir.display(), %error, "the drive cannot say whose it is");
+                tracing::warn!(member, drive = %place, "a drive is back in its set and gets what it missed");
+                if let Err(error) = target.lock().add(place.dir()) {
+                    tracing::warn!(drive = %place, %error, "the drive cannot say whose it is");
                 }
+                None
             }
             Err(error) => {
                 if !matches!(error, SetError::Stopped { .. }) {
-                    tracing::warn!(drive = %dir.display(), %error, "a drive stays out of its set");
+                    tracing::warn!(drive = %place, %error, "a drive stays out of its set");
                 }
-                self.refused.lock().insert(dir.to_owned(), Instant::now());
+                Some(AGAIN)
             }
         }
     }

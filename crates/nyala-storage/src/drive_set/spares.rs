@@ -3,6 +3,7 @@
 //! Spares take the place of drives that stay away. Failure model: see the parent module; a spare that is refused is tried again, and the next one is taken.
 
 use super::identity::TargetDir;
+use super::reach::Reach;
 use super::replace::replace;
 use nyala_drives::DriveSet;
 use nyala_raid::member::MemberState;
@@ -36,11 +37,11 @@ impl Spares {
     }
 
     /// Gives spares to members that have been missing for long, and says which.
-    pub fn take(&self, set: &DriveSet, dir: &Mutex<TargetDir>) -> Vec<PathBuf> {
+    pub fn take(&self, set: &DriveSet, dir: &Mutex<TargetDir>, reach: &Reach) -> Vec<PathBuf> {
         let mut taken = Vec::new();
         for (member, status) in set.members().iter().enumerate() {
             if self.is_due(member, status.state == MemberState::Missing, Instant::now()) {
-                taken.extend(self.give(set, dir, member));
+                taken.extend(self.give(set, (dir, reach), member));
             }
         }
         taken
@@ -56,12 +57,13 @@ impl Spares {
         since.is_some_and(|since| now.saturating_duration_since(since) >= SPARE_AFTER)
     }
 
-    fn give(&self, set: &DriveSet, dir: &Mutex<TargetDir>, member: usize) -> Option<PathBuf> {
+    fn give(&self, set: &DriveSet, with: (&Mutex<TargetDir>, &Reach), member: usize) -> Option<PathBuf> {
         let mut dirs = self.dirs.lock();
         let places = set.members().into_iter().filter_map(|status| status.place);
         let mounts = places.map(PathBuf::from).filter(|place| place.exists()).all(|place| is_mount(&place));
         let fits = |spare: &Path| !mounts || is_mount(spare);
-        let taken = dirs.iter().position(|spare| fits(spare) && replace(set, dir, member, spare).is_ok());
+        let give = |spare: &PathBuf| replace(set, with, member, &spare.clone().into());
+        let taken = dirs.iter().position(|spare| fits(spare) && give(spare).is_ok());
         let spare = dirs.remove(taken?);
         tracing::warn!(member, drive = %spare.display(), "a spare takes the place of a drive that is missing");
         Some(spare)

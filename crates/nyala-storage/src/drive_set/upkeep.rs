@@ -9,12 +9,14 @@ use super::background::Background;
 use super::describe::describe;
 use super::identity::TargetDir;
 use super::load::Load;
+use super::reach::Reach;
 use super::replace::replace;
 use super::returns::Returns;
 use super::spares::Spares;
-use nyala_drives::DriveSet;
-use nyala_wire::WireError;
+use nyala_drives::{DriveSet, SetError};
+use nyala_netdrives::DrivePlace;
 use nyala_wire::raid::{RaidOrder, RaidState};
+use nyala_wire::{ErrorCode, WireError};
 use parking_lot::Mutex;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
@@ -32,23 +34,25 @@ pub struct Upkeep {
     dir: Arc<Mutex<TargetDir>>,
     spares: Spares,
     returns: Returns,
+    reach: Reach,
     stop: Mutex<Option<mpsc::Sender<()>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Upkeep {
-    /// Begins. `spares` are directories without a drive of the set, `drives` those where its drives may be.
-    pub fn start(
+    /// Begins. `spares` are directories without a drive of the set, `drives` the places where its drives may be.
+    pub(super) fn start(
         set: Arc<DriveSet>,
         load: Arc<Load>,
         dir: Arc<Mutex<TargetDir>>,
         spares: Vec<PathBuf>,
-        drives: Vec<PathBuf>,
+        (drives, reach): (Vec<DrivePlace>, Reach),
     ) -> std::io::Result<Arc<Upkeep>> {
         let (stop, stopped) = mpsc::channel();
-        let (work, spares, returns) = (Background::new(set, load), Spares::new(spares), Returns::new(drives));
+        let (work, spares, returns) =
+            (Background::new(set, load), Spares::new(spares), Returns::new(drives, reach.clone()));
         let (stop, thread) = (Mutex::new(Some(stop)), Mutex::default());
-        let upkeep = Arc::new(Upkeep { work, dir, spares, returns, stop, thread });
+        let upkeep = Arc::new(Upkeep { work, dir, spares, returns, reach, stop, thread });
         let mine = upkeep.clone();
         let thread = std::thread::Builder::new().name("nyala-raid".into()).spawn(move || mine.run(&stopped))?;
         *upkeep.thread.lock() = Some(thread);
@@ -87,9 +91,14 @@ impl Upkeep {
         self.work.load.room_is(self.work.set.space());
         self.work.look_at_the_time();
         self.returns.take(&self.work.set, &self.dir);
-        for taken in self.spares.take(&self.work.set, &self.dir) {
-            self.returns.add(&taken);
+        for taken in self.spares.take(&self.work.set, &self.dir, &self.reach) {
+            self.returns.add(taken.into());
         }
+    }
+
+    /// A set with drives of other hosts has stopped: too many of them are away, or somebody else has taken it over. Opened again it may go on.
+    pub fn has_stopped(&self) -> Option<SetError> {
+        self.reach.0.as_ref().and_then(|_| self.work.set.stopped())
     }
 
     /// Bytes that the set takes in all, and still takes.
@@ -102,10 +111,10 @@ impl Upkeep {
         match order {
             RaidOrder::Show => {}
             RaidOrder::Replace { member, drive } => {
-                let drive = PathBuf::from(drive);
-                replace(&self.work.set, &self.dir, usize::from(member), &drive)?;
-                self.spares.remove(&drive);
-                self.returns.add(&drive);
+                let place: DrivePlace = drive.parse().map_err(|error| ErrorCode::INVALID.with(format!("{error}")))?;
+                replace(&self.work.set, (&self.dir, &self.reach), usize::from(member), &place)?;
+                place.dir().iter().for_each(|dir| self.spares.remove(dir));
+                self.returns.add(place);
             }
             RaidOrder::Check => self.work.begin_check(),
             RaidOrder::Rate { bytes_per_s } => self.work.wish(bytes_per_s),

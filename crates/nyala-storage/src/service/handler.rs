@@ -66,7 +66,7 @@ impl Service for StorageService {
     async fn call(&self, peer: &PeerInfo, request: Frame) -> Reply {
         let (began, payload) = (Instant::now(), request.payload.len());
         let mut op = Op::of(request.message_type());
-        let answered = self.answer(peer, request, &mut op).await;
+        let answered = self.answer(peer, request, &mut op).await.map_err(|error| self.softened(error));
         self.metrics.answered(peer, op, began, payload, answered.as_ref().ok());
         trace::operation(op.name());
         let reply = answered.unwrap_or_else(|error| Reply::error(codec::encode(&error)));
@@ -119,6 +119,15 @@ impl StorageService {
             other => {
                 Err(ErrorCode::UNKNOWN_MESSAGE.with(format!("a storage service has no message type {other:#06x}")))
             }
+        }
+    }
+
+    /// Where drives of other hosts are away the service starts again: what failed for that is not the end.
+    fn softened(&self, error: WireError) -> WireError {
+        let fails = matches!(error.code, ErrorCode::IO | ErrorCode::CHECKSUM);
+        match fails && self.targets.values().any(|target| target.has_stopped().is_some()) {
+            true => ErrorCode::NOT_READY.with("drives of a storage target are away"),
+            false => error,
         }
     }
 

@@ -19,9 +19,13 @@
 //! - A disk hangs: the workers of that target wait, and with them its requests; other targets go on.
 //! - A target's directory is missing, empty, another's or damaged: that target is refused and shown offline, the others are
 //!   served. A service that was registered makes no target by itself: the disk may not be mounted.
+//! - Too many drives of other hosts are away, or another service has taken them: the targets on them cannot go on. The service answers `NOT_READY`, closes, and starts
+//!   again within the process: it then waits for the drives, or for the other service to be offline (`far_sets`).
 //! - The service dies: see [`crate::chunk_store`]. An orderly stop ends what is queued, syncs and says goodbye.
 
 mod access;
+mod exports;
+mod far_sets;
 mod handler;
 mod inline_path;
 mod job_times;

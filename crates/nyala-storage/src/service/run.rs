@@ -2,6 +2,8 @@
 
 //! Start, life and end of a storage service. Failure model: see the parent module.
 
+use super::exports::Exports;
+use super::far_sets;
 use super::handler::{StorageService, read_budget};
 use super::metrics::Metrics;
 use super::metrics_page::MetricsPage;
@@ -12,6 +14,7 @@ use super::target::Target;
 use super::targets::Targets;
 use crate::config::StorageConfig;
 use crate::disks::{Disks, OsDisks};
+use crate::drive_set::DriveKeys;
 use crate::error::StorageError;
 use nyala_scrape::{Pages, Scrapes};
 use nyala_store::own_dir::{Kind, OwnDir};
@@ -27,8 +30,12 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+
+/// Between two looks whether a set with drives of other hosts has stopped.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// Runs a storage service until `shutdown`. Connections are served by threads of their own; needs any tokio runtime.
 pub async fn run(config: StorageConfig, shutdown: impl Future<Output = ()>) -> Result<(), StorageError> {
@@ -41,36 +48,95 @@ pub async fn run_on(
     disks: &dyn Disks,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), StorageError> {
-    if config.targets.is_empty() {
+    if config.targets.is_empty() && config.exports.is_empty() {
         return Err(StorageError::NoTarget);
     }
     let mut scrapes = Scrapes::at(config.metrics)?;
     let descriptors = raise_open_files();
     let secret = Secret::load(&config.secret_file)?;
     secret.require(Role::Storage)?;
-    let mut node = OwnDir::open(&config.dir, Kind::StorageNode, ClusterId(random()?))?;
+    let mut exports = Exports::start(&config, &secret)?;
+    let mut shutdown = std::pin::pin!(shutdown);
     // Half of what the system allows, for connections and stores too; a chunk file may be open twice.
     let open_files = usize::try_from(descriptors / 4).unwrap_or(usize::MAX) / config.targets.len().max(1);
-    let targets = Targets::open(&config, disks, &node.identity, open_files, || Ok(ClusterId(random()?)))?;
-    let ended = register_and_serve(&config, &secret, &mut node, &targets, &mut scrapes, shutdown).await;
+    let serve = async {
+        if config.targets.is_empty() {
+            shutdown.as_mut().await;
+            return Ok(());
+        }
+        while run_once(&config, disks, &secret, open_files, &mut scrapes, shutdown.as_mut()).await? {}
+        Ok(())
+    };
+    let ended = tokio::select! {
+        ended = serve => ended,
+        error = exports.ended() => Err(error),
+    };
+    exports.stop().await;
+    ended
+}
+
+/// Until the end, or until a set with drives of other hosts has stopped: then it gives true, and everything is closed.
+async fn run_once(
+    config: &StorageConfig,
+    disks: &dyn Disks,
+    secret: &Secret,
+    open_files: usize,
+    scrapes: &mut Scrapes,
+    mut shutdown: Pin<&mut impl Future<Output = ()>>,
+) -> Result<bool, StorageError> {
+    let mut node = OwnDir::open(&config.dir, Kind::StorageNode, ClusterId(random()?))?;
+    let uuid = || Ok(ClusterId(random()?));
+    let targets = match far_sets::are_any(config) {
+        false => Targets::open(config, (disks, None), &node.identity, open_files, uuid)?,
+        true => {
+            let keys = DriveKeys { secret: secret.clone(), encrypt: config.encrypt };
+            tokio::select! {
+                targets = far_sets::open(config, (disks, &keys), &node.identity, open_files, uuid) => targets?,
+                never = scrapes.answer(MetricsPage::write_joining) => match never {},
+                () = &mut shutdown => return Ok(false),
+            }
+        }
+    };
+    let ended = register_and_serve(config, secret, &mut node, &targets, scrapes, shutdown).await;
     let closed = close(targets.opened).await;
-    let Some(member) = ended? else { return closed };
+    let Some((member, stopped)) = ended? else { return closed.map(|()| false) };
     if let Err(error) = member.goodbye().await {
         tracing::warn!(%error, "management did not hear the goodbye");
     }
-    closed
+    match closed {
+        // What could not be written there any more was not acknowledged.
+        Err(error) if stopped => tracing::warn!(%error, "a storage target did not close"),
+        closed => closed?,
+    }
+    Ok(stopped)
 }
 
-/// Until the end; gives the membership back so that the goodbye comes after everything is closed.
+/// Waits until a set with drives of other hosts has stopped.
+async fn a_set_stops(targets: &[Arc<Target>]) {
+    if targets.iter().all(|target| target.upkeep().is_none()) {
+        return std::future::pending().await;
+    }
+    loop {
+        tokio::time::sleep(LOOK).await;
+        for target in targets {
+            if let Some(error) = target.has_stopped() {
+                let path = target.dir.lock().path.clone();
+                tracing::error!(path = %path.display(), %error, "a storage target cannot go on here: the service starts again");
+                return;
+            }
+        }
+    }
+}
+
+/// Until the end; gives the membership back so that the goodbye comes after everything is closed, and whether a set has stopped.
 async fn register_and_serve(
     config: &StorageConfig,
     secret: &Secret,
     node: &mut OwnDir,
     targets: &Targets,
     scrapes: &mut Scrapes,
-    shutdown: impl Future<Output = ()>,
-) -> Result<Option<Member>, StorageError> {
-    let mut shutdown = std::pin::pin!(shutdown);
+    mut shutdown: Pin<&mut impl Future<Output = ()>>,
+) -> Result<Option<(Member, bool)>, StorageError> {
     let joined = tokio::select! {
         joined = join(config, secret, node, targets) => joined?,
         never = scrapes.answer(MetricsPage::write_joining) => match never {},
@@ -104,13 +170,14 @@ async fn register_and_serve(
     tracing::info!(node = %member.node(), %listen, targets = ?by_id.keys(), "storage service is up");
     let ended = tokio::select! {
         why = member.expelled() => Err(StorageError::Expelled(why)),
-        ended = any_core(&mut cores) => ended,
+        ended = any_core(&mut cores) => ended.map(|()| false),
         never = scrapes.answer(|text| page.write(text)) => match never {},
-        () = shutdown => Ok(()),
+        () = shutdown => Ok(false),
+        () = a_set_stops(&targets.opened) => Ok(true),
     };
     stop.iter().for_each(|stop| stop.stop());
     stop_all([supervisor, learner], (&scrubs, scrubbing), &mirrors, cores).await;
-    ended.map(|()| Some(member))
+    ended.map(|stopped| Some((member, stopped)))
 }
 
 /// Nothing is done on the targets any more when this returns.

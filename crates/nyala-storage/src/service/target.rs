@@ -12,9 +12,10 @@ use super::worker_thread::WorkerThread;
 use crate::chunk_store::{ChunkStore, ChunkStoreOptions, ChunkWorker, Count, Remover, SyncJob, WriteOp, worker_of};
 use crate::config::TargetSpec;
 use crate::disks::Disks;
-use crate::drive_set::{TargetDir, Upkeep};
+use crate::drive_set::{DriveKeys, TargetDir, Upkeep};
 use crate::error::StorageError;
 use crate::scrub::logic::pace::Use;
+use nyala_drives::SetError;
 use nyala_metrics::Snapshot;
 use nyala_replica::Row;
 use nyala_store::Store;
@@ -88,7 +89,7 @@ impl Target {
     /// `new_uuid` is for a new one; a drive set is made only for a service that `is_new`.
     pub fn open(
         spec: &TargetSpec,
-        disks: &dyn Disks,
+        (disks, keys): (&dyn Disks, Option<&DriveKeys>),
         new_uuid: ClusterId,
         workers: usize,
         sync_idle: Duration,
@@ -97,7 +98,7 @@ impl Target {
     ) -> Result<Target, StorageError> {
         let Parts { dir, kv, recovery, chunks, boot_id, upkeep } = match &spec.set {
             None => target_parts::of_directory(spec, disks, new_uuid)?,
-            Some(set) => target_parts::of_set(spec, set, disks, new_uuid, is_new)?,
+            Some(set) => target_parts::of_set(spec, set, (disks, keys), new_uuid, is_new)?,
         };
         let label = match dir.lock().identity.target.0 {
             0 => spec.dir.display().to_string(),
@@ -211,7 +212,7 @@ impl Target {
 
     /// Capacity of the file system, or of the limit if that is less.
     pub fn capacity(&self) -> Capacity {
-        let mut capacity = nyala_transport::member::capacity(self.dir.lock().there());
+        let mut capacity = self.dir.lock().there().map(nyala_transport::member::capacity).unwrap_or_default();
         if let Some(upkeep) = &self.upkeep {
             (capacity.total_bytes, capacity.free_bytes) = upkeep.space();
         }
@@ -242,6 +243,11 @@ impl Target {
     /// The upkeep of its drive set, if it lies on one.
     pub(super) fn upkeep(&self) -> Option<&Arc<Upkeep>> {
         self.upkeep.as_ref()
+    }
+
+    /// Its drive set has stopped and may go on when it is opened again.
+    pub(super) fn has_stopped(&self) -> Option<SetError> {
+        self.upkeep.as_ref().and_then(|upkeep| upkeep.has_stopped())
     }
 
     /// Counters by name, the depth of the queues among them.

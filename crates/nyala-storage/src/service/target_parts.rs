@@ -5,10 +5,9 @@
 use crate::chunk_store::ChunkDisk;
 use crate::config::{SetSpec, TargetSpec};
 use crate::disks::Disks;
-use crate::drive_set::{self, Load, OpenSet, SetChunks, TargetDir, Upkeep};
+use crate::drive_set::{self, DriveKeys, SetParts, TargetDir, Upkeep};
 use crate::error::StorageError;
-use nyala_drives::{SetFiles, set_disk};
-use nyala_store::own_dir::IdentityError;
+use nyala_store::own_dir::{Identity, IdentityError};
 use nyala_store::{Options, Recovery, Store};
 use nyala_wire::ClusterId;
 use parking_lot::Mutex;
@@ -63,28 +62,27 @@ pub(super) fn of_directory(spec: &TargetSpec, disks: &dyn Disks, new_uuid: Clust
 pub(super) fn of_set(
     spec: &TargetSpec,
     set: &SetSpec,
-    disks: &dyn Disks,
+    (disks, keys): (&dyn Disks, Option<&DriveKeys>),
     new_uuid: ClusterId,
     is_new: bool,
 ) -> Result<Parts, StorageError> {
-    if is_new && drive_set::peek_set(set.drives.iter().chain(&set.spares))?.is_none() {
-        drive_set::make(set)?;
+    if is_new && identity_on(set, keys)?.is_none() {
+        drive_set::make(set, keys)?;
     }
-    let failed = |error| StorageError::Set { path: spec.dir.clone(), error: Box::new(error) };
-    let places = set.drives.iter().chain(&set.spares).cloned().collect();
-    let OpenSet { set, there, spares } = drive_set::open(set)?;
-    let dir = TargetDir::of_set(&spec.dir, &there, new_uuid)?;
-    check_id(spec, &dir)?;
-    let files = SetFiles::open(set.clone(), false).map_err(failed)?;
-    let opened = Store::open_disks(set_disk(&files, "log/"), &*set_disk(&files, "table/"), options());
-    let (kv, recovery) = opened.map_err(|error| StorageError::Store { path: spec.dir.clone(), error })?;
-    // A file system that was mounted anew has lost what was not synced there.
-    let boots = there.iter().map(|drive| disks.boot_id(drive)).collect::<Result<Vec<String>, _>>();
-    let boot_id = boots.map_err(boot_error)?.join(" ");
-    let (load, dir) = (Arc::new(Load::default()), Arc::new(Mutex::new(dir)));
-    load.room_is(set.space());
-    let chunks = SetChunks::new(set.clone(), Arc::new(kv.clone()), load.clone());
-    let upkeep = Upkeep::start(set, load, dir.clone(), spares, places);
-    let upkeep = upkeep.map_err(|error| StorageError::System { what: "cannot start a thread", error })?;
+    let check = |dir: &TargetDir| check_id(spec, dir);
+    let SetParts { dir, kv, recovery, chunks, boot_id, upkeep } =
+        drive_set::parts(spec, set, (disks, keys), options(), new_uuid, check)?;
     Ok(Parts { dir, kv, recovery, chunks: Arc::new(chunks), boot_id, upkeep: Some(upkeep) })
+}
+
+/// Who the target on a set is, without taking anything.
+pub(super) fn identity_on(set: &SetSpec, keys: Option<&DriveKeys>) -> Result<Option<Identity>, StorageError> {
+    let dirs = set.dirs();
+    if let Some(near) = drive_set::peek_set(dirs.iter().chain(&set.spares))?.filter(|near| near.target.0 != 0) {
+        return Ok(Some(near));
+    }
+    match keys.filter(|_| !set.far().is_empty()) {
+        Some(keys) => Ok(drive_set::survey(set, keys)?.identity),
+        None => Ok(drive_set::peek_set(dirs.iter().chain(&set.spares))?),
+    }
 }

@@ -12,7 +12,7 @@
 use super::target::Target;
 use crate::config::{StorageConfig, TargetSpec};
 use crate::disks::Disks;
-use crate::drive_set::peek_set;
+use crate::drive_set::DriveKeys;
 use crate::error::StorageError;
 use nyala_store::own_dir::{Identity, IdentityError, Kind, peek};
 use nyala_transport::member::Member;
@@ -37,21 +37,22 @@ impl Targets {
     /// open. `uuid` gives identities to new ones.
     pub fn open(
         config: &StorageConfig,
-        disks: &dyn Disks,
+        (disks, keys): (&dyn Disks, Option<&DriveKeys>),
         node: &Identity,
         open_files: usize,
         mut uuid: impl FnMut() -> Result<ClusterId, StorageError>,
     ) -> Result<Targets, StorageError> {
-        let found: Vec<_> = config.targets.iter().map(peek_target).collect();
+        let found: Vec<_> = config.targets.iter().map(|spec| peek_target(spec, keys)).collect();
         let clusters = found.iter().flatten().flatten().map(|identity| identity.cluster);
         let registered = |cluster: &ClusterId| *cluster != ClusterId::UNKNOWN;
         let cluster = [node.cluster].into_iter().chain(clusters).find(registered).unwrap_or_default();
         let is_new = cluster == ClusterId::UNKNOWN;
         let (mut opened, mut first) = (Vec::new(), None);
         for (spec, found) in config.targets.iter().zip(found) {
-            let checked = found.map_err(StorageError::from).and_then(|found| check(spec, found, cluster));
+            let checked = found.and_then(|found| check(spec, found, cluster));
             let (workers, idle) = (config.workers_per_target, config.sync_idle);
-            let target = checked.and_then(|()| Target::open(spec, disks, uuid()?, workers, idle, open_files, is_new));
+            let target =
+                checked.and_then(|()| Target::open(spec, (disks, keys), uuid()?, workers, idle, open_files, is_new));
             match target {
                 Ok(target) => opened.push(Arc::new(target)),
                 Err(error) if is_new => {
@@ -104,10 +105,10 @@ impl Targets {
 }
 
 /// Who a target is, where it lies.
-fn peek_target(spec: &TargetSpec) -> Result<Option<Identity>, IdentityError> {
+fn peek_target(spec: &TargetSpec, keys: Option<&DriveKeys>) -> Result<Option<Identity>, StorageError> {
     match &spec.set {
-        None => peek(&spec.dir, Kind::StorageTarget),
-        Some(set) => peek_set(set.drives.iter().chain(&set.spares)),
+        None => Ok(peek(&spec.dir, Kind::StorageTarget)?),
+        Some(set) => super::target_parts::identity_on(set, keys),
     }
 }
 

@@ -9,4 +9,5 @@ mod common;
 mod crash;
 #[path = "../../../nyala-drives/tests/sets/common.rs"]
 mod drives;
+mod far;
 mod service;

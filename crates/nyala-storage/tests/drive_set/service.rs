@@ -16,14 +16,14 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-const TARGET: TargetId = TargetId(11);
+pub const TARGET: TargetId = TargetId(11);
 const STRIP: usize = 16 << 10;
 
-fn file(number: u64) -> ChunkFileId {
+pub fn file(number: u64) -> ChunkFileId {
     ChunkFileId { inode: InodeId(5 << 48 | number), index: 2 }
 }
 
-fn content(number: u64, len: usize) -> Vec<u8> {
+pub fn content(number: u64, len: usize) -> Vec<u8> {
     let mut random = SplitMix64::new(number);
     (0..len).map(|_| random.bits() as u8).collect()
 }
@@ -35,7 +35,12 @@ fn drive(cluster: &Cluster, number: usize) -> PathBuf {
 fn config(cluster: &Cluster, drives: &[usize]) -> StorageConfig {
     let drives: Vec<PathBuf> = drives.iter().map(|number| drive(cluster, *number)).collect();
     let dir = drives[0].clone();
-    let set = SetSpec { drives, level: Some(Level::Raid6), strip_bytes: Some(STRIP), spares: vec![] };
+    let set = SetSpec {
+        drives: drives.into_iter().map(Into::into).collect(),
+        level: Some(Level::Raid6),
+        strip_bytes: Some(STRIP),
+        spares: vec![],
+    };
     let mut config = cluster.config("a");
     config.targets = vec![TargetSpec { dir, set: Some(set), ..TargetSpec::default() }];
     config
@@ -48,10 +53,23 @@ fn result(frame: Frame) -> Result<Frame, WireError> {
     }
 }
 
-async fn write(to: &Connection, file: ChunkFileId, offset: u64, data: &[u8]) {
+pub async fn write(to: &Connection, file: ChunkFileId, offset: u64, data: &[u8]) {
     let (header, crcs) = bulk::write_header(TARGET, file, offset, data);
     let request = Request::new(message_type::STORAGE_WRITE, encode_bulk(&header, &crcs));
     result(to.call(request.with_payload(vec![Bytes::copy_from_slice(data)])).await.unwrap()).unwrap();
+}
+
+/// The same where it may fail; none: there is no answer.
+pub async fn write_result(
+    to: &Connection,
+    file: ChunkFileId,
+    offset: u64,
+    data: &[u8],
+) -> Result<(), Option<WireError>> {
+    let (header, crcs) = bulk::write_header(TARGET, file, offset, data);
+    let request = Request::new(message_type::STORAGE_WRITE, encode_bulk(&header, &crcs));
+    let frame = to.call(request.with_payload(vec![Bytes::copy_from_slice(data)])).await.map_err(|_| None)?;
+    result(frame).map(drop).map_err(Some)
 }
 
 async fn read(from: &Connection, file: ChunkFileId, len: usize) -> Vec<u8> {
@@ -63,18 +81,18 @@ async fn read(from: &Connection, file: ChunkFileId, len: usize) -> Vec<u8> {
     frame.payload.to_vec()
 }
 
-async fn sync(to: &Connection, file: ChunkFileId) {
+pub async fn sync(to: &Connection, file: ChunkFileId) {
     let request = StorageRequest::new(TARGET, file, StorageOp::Sync).of_session(SessionId(1));
     result(to.call(Request::new(message_type::STORAGE, codec::encode(&request))).await.unwrap()).unwrap();
 }
 
-async fn raid(to: &Connection, order: RaidOrder) -> Result<RaidState, WireError> {
+pub async fn raid(to: &Connection, order: RaidOrder) -> Result<RaidState, WireError> {
     let body = codec::encode(&RaidRequest { target: TARGET, order });
     Ok(codec::decode(&result(to.call(Request::new(message_type::STORAGE_RAID, body)).await.unwrap())?.body).unwrap())
 }
 
 /// Asks until it is so.
-async fn wait(to: &Connection, what: &str, is: impl Fn(&RaidState) -> bool) -> RaidState {
+pub async fn wait(to: &Connection, what: &str, is: impl Fn(&RaidState) -> bool) -> RaidState {
     let began = Instant::now();
     loop {
         let state = raid(to, RaidOrder::Show).await.unwrap();
@@ -107,13 +125,13 @@ fn flip(drive: &Path) {
     file.write_all_at(&[byte[0] ^ 0x20], at).unwrap();
 }
 
-const FILES: u64 = 8;
+pub const FILES: u64 = 8;
 
-fn len(number: u64) -> usize {
+pub fn len(number: u64) -> usize {
     10_000 + number as usize * 70_001
 }
 
-async fn check_all(from: &Connection, when: &str) {
+pub async fn check_all(from: &Connection, when: &str) {
     for number in 0..FILES {
         assert!(read(from, file(number), len(number)).await == content(number, len(number)), "{when}: file {number}");
     }

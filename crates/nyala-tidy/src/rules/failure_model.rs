@@ -12,6 +12,7 @@ const SHELLS: &[&str] = &[
     "crates/nyala-store/src/",
     "crates/nyala-storage/src/",
     "crates/nyala-drives/src/",
+    "crates/nyala-netdrives/src/",
     "crates/nyala-transport/src/",
     "crates/nyala-meta/src/service/",
     "crates/nyala-client/src/",

@@ -87,6 +87,9 @@ fn operations_have_their_numbers_and_fields() {
     variants::<storage::StorageOp>();
     variants::<storage::StorageReply>();
     variants::<nyala_wire::raid::RaidOrder>();
+    variants::<nyala_wire::drive::DriveOrder>();
+    variants::<nyala_wire::drive::DriveEffect>();
+    variants::<nyala_wire::drive::DriveReply>();
     variants::<mgmt::SlotStep>();
     variants::<mgmt::SlotOrder>();
     variants::<mgmt::MgmtRequest>();
@@ -137,6 +140,7 @@ fn structures_have_their_fields() {
     structures!(nyala_wire::key_rules::KeyRule, nyala_wire::key_rules::IdRange, nyala_wire::audit::AuditRecord, Caller);
     structures!(Heartbeat, JoinMgmt, MgmtNode, MountAt, Register, RegisterTarget, Registered, StateChange);
     structures!(nyala_wire::raid::RaidMember, nyala_wire::raid::RaidRequest);
+    structures!(nyala_wire::drive::DriveRequest, nyala_wire::drive::DriveHold, nyala_wire::drive::DriveLook);
     structures!(nyala_wire::raid::RaidScrub, nyala_wire::raid::RaidState);
     structures!(nyala_wire::scrub::ScrubRequest, nyala_wire::scrub::ScrubState, nyala_wire::scrub::ScrubDamage);
 }
@@ -202,6 +206,7 @@ fn message_types_are_all_there() {
         STORAGE_SCRUB,
         MGMT,
         MGMT_RAFT,
+        DRIVE,
     ];
     let rows = table("Type");
     let documented: Vec<u16> =

@@ -7,6 +7,7 @@ use crate::tape::{Sample, Tape};
 use minicbor::Encode;
 use nyala_wire::check::{Fact, ScanReply, ScanRequest, ServerFact};
 use nyala_wire::codec::encode;
+use nyala_wire::drive::{DriveEffect, DriveOrder, DriveReply, DriveRequest};
 use nyala_wire::map::ClusterMap;
 use nyala_wire::meta::{FragmentRepair, MetaOp, MetaReply, MetaRequest, PutOutcome, Repair, ServerRepair, SetTime};
 use nyala_wire::meta_tx::{PartResult, TxAction, TxPart, TxReply, TxRequest};
@@ -65,6 +66,10 @@ fn messages_stay_as_they_are() {
     variants::<StorageReply>(&mut now);
     structure::<RaidRequest>(&mut now);
     variants::<RaidOrder>(&mut now);
+    structure::<DriveRequest>(&mut now);
+    variants::<DriveOrder>(&mut now);
+    variants::<DriveEffect>(&mut now);
+    variants::<DriveReply>(&mut now);
     structure::<RaidState>(&mut now);
     structure::<ScrubRequest>(&mut now);
     structure::<ScrubState>(&mut now);

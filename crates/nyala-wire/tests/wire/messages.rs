@@ -5,6 +5,7 @@
 use crate::shapes::{enums, structures};
 use nyala_wire::audit::AuditRecord;
 use nyala_wire::check::{Fact, InodeFact, MemberCompared, ScanReply, ScanRequest, ServerFact};
+use nyala_wire::drive::{DriveEffect, DriveHold, DriveLook, DriveOrder, DriveReply, DriveRequest};
 use nyala_wire::fences::{FencesReply, FencesRequest};
 use nyala_wire::fragments::{CookieRange, Fragment, FragmentEntry};
 use nyala_wire::meta::{
@@ -30,6 +31,9 @@ structures! {
     EntryInfo { attr, meta_target, layout, inline, pattern, parent, fragments }
     EntryReply { inode, kind, attr }
     FileReply { attr, layout, inline, inline_limit, leftovers }
+    DriveHold { epoch, holder, turn }
+    DriveLook { missing, epoch, instance, total_bytes, free_bytes, empty, superblock, target }
+    DriveRequest { drive, order }
     FencesReply { sessions }
     FencesRequest { target, above }
     FileLock { owner, pid, kind, flock, start, end }
@@ -276,6 +280,28 @@ enums! {
         1 Replace { member, drive }
         2 Check {}
         3 Rate { bytes_per_s }
+    }
+    DriveOrder {
+        0 Look {}
+        1 Make {}
+        2 Attach { hold, instance }
+        3 Run { attachment, effect }
+    }
+    DriveEffect {
+        0 Read { object, offset, len }
+        1 Write { object, offset }
+        2 Discard { object, offset, len }
+        3 Apply { sync }
+        4 Get { key }
+        5 Scan { from, to, most }
+        6 SyncFiles {}
+    }
+    DriveReply {
+        0 Looked { 0 }
+        1 Attached { attachment, instance }
+        2 Done {}
+        3 Value { 0 }
+        4 Pairs { more }
     }
     MgmtRequest {
         0 WatchMap { have, wait_ms }

@@ -4,6 +4,7 @@
 
 use crate::shapes::{Shape, enums, structures};
 use crate::tape::{Sample, Tape};
+use nyala_wire::drive::DriveObject;
 use nyala_wire::key_rules::{IdRange, KeyRule, Squash};
 use nyala_wire::map::{
     CapacityPool, ClusterMap, Consistency, Group, MemberState, Node, Placement, PlannedMoves, Pool, Reachability,
@@ -29,7 +30,20 @@ macro_rules! newtypes {
     };
 }
 
-newtypes!(ClusterId, ErrorCode, GroupId, InodeId, MapVersion, NodeId, PoolId, SessionId, Slot, TargetId, Want);
+newtypes!(
+    ClusterId,
+    DriveObject,
+    ErrorCode,
+    GroupId,
+    InodeId,
+    MapVersion,
+    NodeId,
+    PoolId,
+    SessionId,
+    Slot,
+    TargetId,
+    Want
+);
 
 impl Shape for Layout {
     const NAME: &'static str = "Layout";

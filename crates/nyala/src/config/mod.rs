@@ -7,6 +7,7 @@
 
 mod check;
 mod client;
+mod export;
 mod influx;
 mod load;
 mod memory;

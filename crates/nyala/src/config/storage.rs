@@ -2,12 +2,13 @@
 
 //! Settings of a storage service.
 
+use super::export::ExportArg;
 use super::meta::need_mgmt;
 use super::target::TargetArg;
 use super::{DEFAULT_SECRET, STORAGE_PORT, settings};
 use crate::exit::Failure;
 use crate::units::{Hosts, Size, Span};
-use nyala_storage::{ScrubConfig, StorageConfig};
+use nyala_storage::{DRIVE_PORT, ExportSpec, ScrubConfig, StorageConfig};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -38,6 +39,12 @@ settings! {
         /// A storage target; may be given several times (in the variable: with semicolons between)
         #[arg(long = "target", env = "NYALA_STORAGE_TARGETS", value_name = "DIR[,id=N][,alias=NAME][,limit=SIZE]", value_delimiter = ';')]
         targets: Vec<TargetArg>,
+        /// A drive that targets of other hosts may lie on; may be given several times (in the variable: with semicolons between)
+        #[arg(long = "drive-export", env = "NYALA_STORAGE_DRIVE_EXPORTS", value_name = "NAME=DIR", value_delimiter = ';')]
+        drive_exports: Vec<ExportArg>,
+        /// Where other hosts ask for those drives [default: 0.0.0.0:8004]
+        #[arg(long, env = "NYALA_STORAGE_DRIVE_LISTEN", value_name = "IP:PORT")]
+        drive_listen: SocketAddr,
         /// Bytes of requests and replies in memory at once [default: 512m]
         #[arg(long, env = "NYALA_STORAGE_MEMORY_LIMIT", value_name = "SIZE")]
         memory_limit: Size,
@@ -77,13 +84,16 @@ impl StorageSettings {
         let listen = self.listen.unwrap_or_else(|| ([0, 0, 0, 0], STORAGE_PORT).into());
         let dir = self.dir.unwrap_or_else(|| "/var/lib/nyala/storage".into());
         let secret = self.secret.unwrap_or_else(|| DEFAULT_SECRET.into());
-        let targets = self.targets.filter(|targets| !targets.is_empty()).ok_or_else(|| {
-            Failure::config(
+        let (targets, exports) = (self.targets.unwrap_or_default(), self.drive_exports.unwrap_or_default());
+        if targets.is_empty() && exports.is_empty() {
+            return Err(Failure::config(
                 "no storage target is named; add [[targets]] with dir = \"…\" to the file, or give --target DIR",
-            )
-        })?;
+            ));
+        }
         let mut config = StorageConfig::new(dir, listen, need_mgmt(self.mgmt)?, secret);
         config.targets = targets.into_iter().map(TargetArg::spec).collect::<Result<_, _>>()?;
+        config.exports = exports.into_iter().map(ExportSpec::from).collect();
+        config.drive_listen = self.drive_listen.unwrap_or_else(|| ([0, 0, 0, 0], DRIVE_PORT).into());
         config.advertise = self.advertise.map(|hosts| hosts.resolve(listen.port())).transpose()?.unwrap_or_default();
         config.encrypt = self.encrypt.unwrap_or_default();
         config.alias = self.alias.unwrap_or_default();
@@ -145,6 +155,17 @@ mod tests {
         let good = StorageSettings { memory_limit: None, cores: Some(1), ..small }.resolve().unwrap();
         assert_eq!((good.mgmt, good.cores), (vec!["127.0.0.1:8008".parse().unwrap()], 1));
         assert_eq!(good.scrub, ScrubConfig::default());
+    }
+
+    #[test]
+    fn drives_are_lent_out_also_without_targets() {
+        let file = "mgmt = \"127.0.0.1\"\n[[drive-exports]]\nname = \"d1\"\ndir = \"/drives/1\"\n";
+        let config = toml::from_str::<StorageSettings>(file).unwrap().resolve().unwrap();
+        assert_eq!((config.targets.len(), config.drive_listen.port()), (0, DRIVE_PORT));
+        assert_eq!(config.exports, vec![ExportSpec { name: "d1".into(), dir: "/drives/1".into() }]);
+        let flag: ExportArg = "d1=/drives/1".parse().unwrap();
+        assert_eq!(ExportSpec::from(flag), config.exports[0]);
+        assert!("d1".parse::<ExportArg>().is_err() && "=/d".parse::<ExportArg>().is_err());
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use crate::exit::Failure;
 use crate::units::Size;
 use nyala_raid::level::text;
-use nyala_storage::{SetSpec, TargetSpec};
+use nyala_storage::{DrivePlace, SetSpec, TargetSpec};
 use nyala_wire::TargetId;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -18,9 +18,9 @@ pub struct TargetArg {
     /// Its directory; empty if it lies on a drive set.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub dir: PathBuf,
-    /// Directories of its drives, each a file system of its own, instead of one directory.
+    /// Directories of its drives, each a file system of its own, instead of one directory; or drives that other hosts lend out: `net://HOST:PORT/NAME`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub drives: Vec<PathBuf>,
+    pub drives: Vec<String>,
     /// Their level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<String>,
@@ -57,7 +57,7 @@ impl TargetArg {
         let shape = SetShape { level: self.level, strip: self.strip, groups: self.groups, parity: self.parity };
         let set = match (is_empty(&self.dir), self.drives.is_empty()) {
             (false, true) if self.spares.is_empty() && shape == SetShape::default() => None,
-            (true, false) => Some(shape.spec(self.drives, self.spares).map_err(Failure::config)?),
+            (true, false) => Some(shape.spec(&self.drives, self.spares).map_err(Failure::config)?),
             (true, true) => return Err(Failure::config("a target needs dir = \"…\" or drives = [\"…\", …]")),
             (false, _) => {
                 let dir = self.dir.display();
@@ -66,7 +66,7 @@ impl TargetArg {
                 )));
             }
         };
-        let first = set.as_ref().and_then(|set: &SetSpec| set.drives.first().cloned());
+        let first = set.as_ref().and_then(|set: &SetSpec| set.drives.first().map(|drive| drive.to_string().into()));
         Ok(TargetSpec {
             dir: first.unwrap_or(self.dir),
             id: self.id,
@@ -115,7 +115,12 @@ pub struct SetShape {
 
 impl SetShape {
     /// A set of this shape on these drives.
-    pub fn spec(&self, drives: Vec<PathBuf>, spares: Vec<PathBuf>) -> Result<SetSpec, String> {
+    pub fn spec(&self, drives: &[String], spares: Vec<PathBuf>) -> Result<SetSpec, String> {
+        let drives = drives.iter().map(|drive| drive.parse::<DrivePlace>()).collect::<Result<_, _>>();
+        let drives = drives.map_err(|error| error.to_string())?;
+        if let Some(spare) = spares.iter().find(|spare| spare.to_string_lossy().contains("://")) {
+            return Err(format!("{} is of another host; spares are directories of this host", spare.display()));
+        }
         let parse = |level: &String| text::parse(level, self.groups, self.parity);
         let level = self.level.as_ref().map(parse).transpose().map_err(|error| error.to_string())?;
         let strip_bytes = self.strip.map(|size| usize::try_from(size.0).unwrap_or(usize::MAX));
@@ -136,9 +141,18 @@ mod tests {
         let set = six.set.unwrap();
         assert_eq!((six.dir, set.strip_bytes, set.spares), ("/d1".into(), Some(65536), vec!["/d5".into()]));
         assert_eq!(set.level.map(|level| level.to_string()), Some("6".to_owned()));
+        let far =
+            spec("drives = [\"/d1\", \"net://oss2:8004/d1\", \"net://[fd00::3]:8004/d1\"]\n").unwrap().set.unwrap();
+        assert_eq!(far.drives.iter().filter(|drive| drive.dir().is_none()).count(), 2);
         let nested = spec("drives = [\"/d1\"]\nlevel = \"60\"\n").unwrap_err();
         assert!(nested.message.contains("groups"), "{nested}");
-        for bad in ["id = 1", "dir = \"/d\"\ndrives = [\"/e\"]", "dir = \"/d\"\nlevel = \"6\""] {
+        for bad in [
+            "drives = [\"net://oss2/d1\"]",
+            "drives = [\"/d\"]\nspares = [\"net://oss2:8004/d1\"]",
+            "id = 1",
+            "dir = \"/d\"\ndrives = [\"/e\"]",
+            "dir = \"/d\"\nlevel = \"6\"",
+        ] {
             assert!(spec(bad).is_err(), "{bad}");
         }
     }

@@ -21,7 +21,7 @@ pub fn run(args: StorageArgs) -> Outcome {
     super::make_files_private();
     let config = args.service.settings(args.settings)?.resolve()?;
     let (secret, encrypt) = (config.secret_file.clone(), config.encrypt);
-    let listen = config.listen;
+    let listen = if config.targets.is_empty() { config.drive_listen } else { config.listen };
     block_on(async {
         let stop = stop_signal()?;
         let service = async {

@@ -10,8 +10,9 @@ use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Val
 
 /// Widest line of a comment.
 const WIDTH: usize = 100;
-/// The one setting that is a list of tables.
+/// The settings that are lists of tables.
 const TARGETS: &str = "targets";
+const EXPORTS: &str = "drive-exports";
 
 /// A settings file that says nothing: all keys are comments.
 pub fn template<S: Settings + clap::Args>() -> String {
@@ -24,7 +25,7 @@ pub fn template<S: Settings + clap::Args>() -> String {
     let command = S::augment_args(clap::Command::new(role));
     for argument in command.get_arguments() {
         let key = argument.get_id().as_str().replace('_', "-");
-        if key == TARGETS {
+        if key == TARGETS || key == EXPORTS {
             continue;
         }
         let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
@@ -33,6 +34,8 @@ pub fn template<S: Settings + clap::Args>() -> String {
     }
     if command.get_arguments().any(|argument| argument.get_id() == TARGETS) {
         let said = "Storage targets: a [[targets]] table for each, with its directory, and if wished id, alias and limit (most bytes).";
+        text += &format!("\n{}", comment(said));
+        let said = "Drives that targets of other hosts may lie on: a [[drive-exports]] table for each, with its name and directory.";
         text += &format!("\n{}", comment(said));
     }
     text

@@ -19,6 +19,7 @@ pub(super) const MAY_USE: &[(&str, &[&str])] = &[
     ("nyala-store", &["nyala-kv", "nyala-metrics", "nyala-wire"]),
     ("nyala-drives", &["nyala-raid", "nyala-store", "nyala-wire"]),
     ("nyala-transport", &["nyala-wire"]),
+    ("nyala-netdrives", &["nyala-drives", "nyala-raid", "nyala-store", "nyala-transport", "nyala-wire"]),
     ("nyala-scrape", &["nyala-metrics", "nyala-transport", "nyala-wire"]),
     ("nyala-mon", &["nyala-transport", "nyala-scrape", "nyala-metrics", "nyala-wire"]),
     ("nyala-web", &["nyala-cluster", "nyala-wire"]),
@@ -53,6 +54,7 @@ pub(super) const MAY_USE: &[(&str, &[&str])] = &[
         "nyala-storage",
         &[
             "nyala-drives",
+            "nyala-netdrives",
             "nyala-raid",
             "nyala-transport",
             "nyala-scrape",

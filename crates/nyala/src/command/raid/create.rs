@@ -2,21 +2,30 @@
 
 //! `nyala raid create`: on the storage host, before the target is named in the settings.
 
-use crate::config::SetShape;
+use crate::config::{DEFAULT_SECRET, SetShape};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, show};
-use nyala_storage::drive_set::{geometry, make};
+use nyala_storage::DrivePlace;
+use nyala_storage::drive_set::{DriveKeys, geometry, make};
+use nyala_transport::Secret;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Flags of `nyala raid create`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RaidCreateArgs {
-    /// Empty directories of this host, each the root of a file system on a drive of its own
+    /// Empty directories of this host, each the root of a file system on a drive of its own; or of other hosts, which lend them out: net://HOST:PORT/NAME
     #[arg(value_name = "DIR", required = true, num_args = 1..)]
-    pub drives: Vec<PathBuf>,
+    pub drives: Vec<String>,
     #[command(flatten)]
     pub shape: SetShape,
+    /// With drives of other hosts: the cluster's secret file
+    #[arg(long, value_name = "FILE", default_value = DEFAULT_SECRET)]
+    pub secret: PathBuf,
+    /// With drives of other hosts: the cluster encrypts all traffic
+    #[arg(long)]
+    pub encrypt: bool,
     /// Do it; otherwise it is only said what would be made
     #[arg(long)]
     pub yes: bool,
@@ -26,33 +35,40 @@ pub struct RaidCreateArgs {
 #[derive(Debug, Serialize)]
 struct Made {
     level: String,
-    drives: Vec<PathBuf>,
+    drives: Vec<String>,
     /// Drives of data and of parity in each group.
     groups: usize,
     data: usize,
     parity: usize,
     strip_bytes: usize,
+    /// What the loss of one host would do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
     made: bool,
 }
 
 /// Makes it.
 pub fn run(args: RaidCreateArgs, output: Output) -> Outcome {
-    let spec = args.shape.spec(args.drives, vec![]).map_err(Failure::usage)?;
+    let spec = args.shape.spec(&args.drives, vec![]).map_err(Failure::usage)?;
     let failed = |error: nyala_storage::StorageError| Failure::failed(error.to_string());
     let geometry = match spec.level {
         Some(_) => geometry(&spec).map_err(|error| Failure::usage(error.to_string()))?,
         None => return Err(Failure::usage("say which level, for example --level 6")),
     };
-    if let Some(missing) = spec.drives.iter().find(|drive| !drive.is_dir()) {
+    if let Some(missing) = spec.drives.iter().filter_map(|drive| drive.dir()).find(|dir| !dir.is_dir()) {
         let missing = missing.display();
         return Err(Failure::failed(format!("{missing} is not a directory; make it, or mount its drive, first")));
     }
     if args.yes {
-        make(&spec).map_err(failed)?;
+        let far = spec.drives.iter().any(|drive| drive.dir().is_none());
+        let secret = far.then(|| Secret::load(&args.secret)).transpose();
+        let secret = secret.map_err(|error| Failure::config(error.to_string()))?;
+        make(&spec, secret.map(|secret| DriveKeys { secret, encrypt: args.encrypt }).as_ref()).map_err(failed)?;
     }
     let made = Made {
         level: geometry.level().to_string(),
-        drives: spec.drives,
+        warning: warning(&spec.drives, geometry.parity(), geometry.groups()),
+        drives: args.drives,
         groups: geometry.groups(),
         data: geometry.data(),
         parity: geometry.parity(),
@@ -62,9 +78,33 @@ pub fn run(args: RaidCreateArgs, output: Output) -> Outcome {
     show(output, &made, render)
 }
 
+/// Whether a host has more of the drives than may be lost. Groups are of drives that follow each other.
+fn warning(drives: &[DrivePlace], parity: usize, groups: usize) -> Option<String> {
+    let of_group = |drives: &[DrivePlace]| {
+        let mut hosts = BTreeMap::<&str, usize>::new();
+        for drive in drives {
+            let host = match drive {
+                DrivePlace::Dir(_) => "this host",
+                DrivePlace::Net { service, .. } => service.rsplit_once(':').map_or(service.as_str(), |(host, _)| host),
+            };
+            *hosts.entry(host).or_default() += 1;
+        }
+        let (host, count) = hosts.into_iter().max_by_key(|(_, count)| *count)?;
+        let short = count > parity;
+        short.then(|| {
+            format!(
+                "{host} has {count} drives of a group that can do without {parity}: without that host the target stops"
+            )
+        })
+    };
+    let is_far = drives.iter().any(|drive| drive.dir().is_none());
+    is_far.then(|| drives.chunks(drives.len().div_ceil(groups.max(1)).max(1)).find_map(of_group)).flatten()
+}
+
 fn render(made: &Made) -> String {
+    let warning = made.warning.as_ref().map(|warning| format!("WARNING: {warning}.\n")).unwrap_or_default();
     let shape = format!(
-        "RAID {}: {} drives in {} group(s) of {} for data and {} for parity, strips of {} bytes",
+        "{warning}RAID {}: {} drives in {} group(s) of {} for data and {} for parity, strips of {} bytes",
         made.level,
         made.drives.len(),
         made.groups,
@@ -92,8 +132,17 @@ mod tests {
     fn a_set_is_made_of_empty_directories_when_that_is_said() {
         let dir = tempfile::tempdir().unwrap();
         let drives: Vec<PathBuf> = (0..4).map(|at| dir.path().join(format!("d{at}"))).collect();
+        let names: Vec<String> = drives.iter().map(|drive| drive.display().to_string()).collect();
+        let (secret, encrypt) = (PathBuf::new(), false);
         let shape = SetShape { level: Some("6".into()), ..SetShape::default() };
-        let create = |yes| run(RaidCreateArgs { drives: drives.clone(), shape: shape.clone(), yes }, Output::Json);
+        let args = |drives: &[String], yes| RaidCreateArgs {
+            drives: drives.to_vec(),
+            shape: shape.clone(),
+            secret: secret.clone(),
+            encrypt,
+            yes,
+        };
+        let create = |yes| run(args(&names, yes), Output::Json);
         assert!(create(true).unwrap_err().message.contains("mount its drive"));
         drives.iter().for_each(|drive| std::fs::create_dir(drive).unwrap());
         assert_eq!(create(false), Ok(Exit::Ok));
@@ -101,7 +150,15 @@ mod tests {
         assert_eq!(create(true), Ok(Exit::Ok));
         assert!(drives.iter().all(|drive| drive.join("target/target.toml").exists()));
         assert!(create(true).unwrap_err().message.contains("not empty"));
-        let few = RaidCreateArgs { drives: drives[..3].to_vec(), shape, yes: true };
-        assert_eq!(run(few, Output::Json).unwrap_err().exit, Exit::Usage);
+        assert_eq!(run(args(&names[..3], true), Output::Json).unwrap_err().exit, Exit::Usage);
+    }
+
+    #[test]
+    fn a_host_with_too_many_drives_is_warned_of() {
+        let drives = |hosts: &[&str]| hosts.iter().map(|host| host.parse().unwrap()).collect::<Vec<DrivePlace>>();
+        let spread = drives(&["/a", "net://h1:1/a", "net://h1:1/b", "net://h2:1/a", "net://h2:2/b", "net://h3:1/a"]);
+        assert_eq!(warning(&spread, 2, 1), None);
+        assert!(warning(&spread, 1, 1).is_some_and(|text| text.contains("h2 has 2")));
+        assert_eq!(warning(&drives(&["/a", "/b", "/c"]), 1, 1), None, "all on this host: that is meant so");
     }
 }

@@ -20,7 +20,7 @@ pub struct RaidReplaceArgs {
     /// Number of the drive in its set (see nyala raid show)
     #[arg(value_name = "MEMBER")]
     pub member: u16,
-    /// An empty directory of the storage host, on the new drive
+    /// An empty directory of the storage host, on the new drive; or a drive that another host lends out: net://HOST:PORT/NAME
     #[arg(value_name = "DIR")]
     pub drive: String,
     /// Do it; otherwise it is only said what would be done

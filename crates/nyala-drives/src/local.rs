@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A drive of this machine: files in a directory, and a table beside them.
+
+use crate::access::DriveAccess;
+use crate::drive_files::DriveFiles;
+use nyala_raid::{Effect, Reply};
+use nyala_store::{Store, StoreError};
+use std::io;
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+
+/// A drive of its parts.
+pub(crate) struct LocalDrive {
+    pub files: Arc<dyn DriveFiles>,
+    pub table: Store,
+    pub place: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum DriveError {
+    #[error(transparent)]
+    Files(#[from] io::Error),
+    #[error(transparent)]
+    Table(#[from] StoreError),
+}
+
+impl DriveAccess for LocalDrive {
+    fn place(&self) -> &str {
+        &self.place
+    }
+
+    fn is_there(&self) -> bool {
+        self.files.is_there()
+    }
+
+    fn space(&self) -> Option<(u64, u64)> {
+        self.files.space().ok().flatten()
+    }
+
+    fn run(&self, effect: Effect) -> Reply {
+        self.attempt(effect).unwrap_or_else(|error| {
+            tracing::warn!(drive = %self.place, %error, "a drive failed");
+            Reply::Failed
+        })
+    }
+}
+
+impl LocalDrive {
+    fn attempt(&self, effect: Effect) -> Result<Reply, DriveError> {
+        Ok(match effect {
+            Effect::Read { object, offset, len, .. } => {
+                let mut buffer = vec![0; len];
+                self.files.read(object, offset, &mut buffer)?;
+                Reply::Bytes(buffer)
+            }
+            Effect::Write { object, offset, bytes, .. } => {
+                self.files.write(object, offset, &bytes)?;
+                Reply::Done
+            }
+            Effect::Discard { object, offset, len, .. } => {
+                self.files.discard(object, offset, len)?;
+                Reply::Done
+            }
+            Effect::Apply { batch, sync, .. } => {
+                if self.table.over_limit() {
+                    self.table.wait_room_blocking();
+                }
+                self.table.apply(batch)?;
+                if sync {
+                    self.table.sync_blocking()?;
+                } else {
+                    self.table.flush()?;
+                }
+                Reply::Done
+            }
+            Effect::Get { key, .. } => Reply::Value(self.table.get(&key)?.map(|value| value.to_vec())),
+            Effect::Scan { from, to, limit, .. } => {
+                let mut pairs = Vec::new();
+                self.table.scan(Bound::Included(&from), Bound::Excluded(&to), &mut |key, value| {
+                    pairs.push((key.to_vec(), value.to_vec()));
+                    if pairs.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                })?;
+                Reply::Pairs(pairs)
+            }
+            Effect::SyncFiles { .. } => {
+                self.files.sync()?;
+                Reply::Done
+            }
+        })
+    }
+}

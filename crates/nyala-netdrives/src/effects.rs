@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Effects as they travel. What a stranger asks for is bounded here: a read by [`MAX_DRIVE_BYTES`], a scan by that too.
+
+use bytes::Bytes;
+use nyala_raid::{Effect, ObjectId, Reply};
+use nyala_store::Batch;
+use nyala_wire::drive::{DriveEffect, DriveObject, DriveReply, MAX_DRIVE_BYTES};
+use nyala_wire::{ErrorCode, WireError};
+
+/// An effect's message and payload.
+pub(crate) fn send(effect: Effect) -> (DriveEffect, Bytes) {
+    let number = |object: ObjectId| DriveObject(object.0.to_be_bytes());
+    // Lengths of reads are those of strips and rows, far below the bound; a longer one is refused by the other side.
+    let len32 = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
+    match effect {
+        Effect::Read { object, offset, len, .. } => {
+            (DriveEffect::Read { object: number(object), offset, len: len32(len) }, Bytes::new())
+        }
+        Effect::Write { object, offset, bytes, .. } => {
+            (DriveEffect::Write { object: number(object), offset }, Bytes::from(bytes))
+        }
+        Effect::Discard { object, offset, len, .. } => {
+            (DriveEffect::Discard { object: number(object), offset, len }, Bytes::new())
+        }
+        Effect::Apply { batch, sync, .. } => (DriveEffect::Apply { sync }, Bytes::from(batch.into_bytes())),
+        Effect::Get { key, .. } => (DriveEffect::Get { key }, Bytes::new()),
+        Effect::Scan { from, to, limit, .. } => (DriveEffect::Scan { from, to, most: len32(limit) }, Bytes::new()),
+        Effect::SyncFiles { .. } => (DriveEffect::SyncFiles, Bytes::new()),
+    }
+}
+
+/// What a message asks of the drive.
+pub(crate) fn receive(effect: DriveEffect, payload: Bytes) -> Result<Effect, WireError> {
+    let member = 0;
+    let object = |object: DriveObject| ObjectId(u128::from_be_bytes(object.0));
+    Ok(match effect {
+        DriveEffect::Read { len, .. } if len as usize > MAX_DRIVE_BYTES => {
+            return Err(ErrorCode::BAD_MESSAGE.with(format!("a read of {len} bytes is too long")));
+        }
+        DriveEffect::Read { object: of, offset, len } => {
+            Effect::Read { member, object: object(of), offset, len: len as usize, patient: true }
+        }
+        DriveEffect::Write { object: of, offset } => {
+            Effect::Write { member, object: object(of), offset, bytes: payload.into() }
+        }
+        DriveEffect::Discard { object: of, offset, len } => Effect::Discard { member, object: object(of), offset, len },
+        DriveEffect::Apply { sync } => {
+            let batch = Batch::from_bytes(payload.into());
+            let batch = batch.ok_or_else(|| ErrorCode::BAD_MESSAGE.with("the payload is no batch of changes"))?;
+            Effect::Apply { member, batch, sync }
+        }
+        DriveEffect::Get { key } => Effect::Get { member, key },
+        DriveEffect::Scan { from, to, most } => {
+            Effect::Scan { member, from, to, limit: (most as usize).min(MOST_PAIRS) }
+        }
+        DriveEffect::SyncFiles => Effect::SyncFiles { member },
+    })
+}
+
+/// Pairs that are looked at together.
+const MOST_PAIRS: usize = 4096;
+
+/// A reply's message and payload. `asked` is how many pairs were wanted.
+pub(crate) fn answer(reply: Reply, asked: Option<usize>) -> Result<(DriveReply, Bytes), WireError> {
+    Ok(match reply {
+        Reply::Done => (DriveReply::Done, Bytes::new()),
+        Reply::Bytes(bytes) => (DriveReply::Done, Bytes::from(bytes)),
+        Reply::Value(value) => (DriveReply::Value(value.is_some()), Bytes::from(value.unwrap_or_default())),
+        Reply::Pairs(pairs) => {
+            let (mut batch, mut given) = (Batch::new(), 0);
+            for (key, value) in &pairs {
+                if given > 0 && batch.as_bytes().len() + key.len() + value.len() > MAX_DRIVE_BYTES {
+                    break;
+                }
+                batch.put(key, value);
+                given += 1;
+            }
+            let cut = given < pairs.len() || (given == MOST_PAIRS && asked.is_some_and(|asked| asked > MOST_PAIRS));
+            (DriveReply::Pairs { more: cut }, Bytes::from(batch.into_bytes()))
+        }
+        Reply::Late | Reply::Failed => return Err(ErrorCode::IO.with("the drive could not; its log says why")),
+    })
+}
+
+/// What a reply says; for pairs also whether there are more. `None` if it does not fit what was asked.
+pub(crate) fn understand(asked: &DriveEffect, reply: DriveReply, payload: Bytes) -> Option<(Reply, bool)> {
+    let reply = match (asked, reply) {
+        (DriveEffect::Read { len, .. }, DriveReply::Done) if payload.len() == *len as usize => {
+            Reply::Bytes(payload.into())
+        }
+        (DriveEffect::Read { .. }, _) => return None,
+        (DriveEffect::Get { .. }, DriveReply::Value(there)) => Reply::Value(there.then(|| payload.into())),
+        (DriveEffect::Scan { .. }, DriveReply::Pairs { more }) => {
+            let batch = Batch::from_bytes(payload.into())?;
+            let pairs = batch.iter().map(|(key, value)| Some((key.to_vec(), value?.to_vec())));
+            return Some((Reply::Pairs(pairs.collect::<Option<_>>()?), more));
+        }
+        (DriveEffect::Get { .. } | DriveEffect::Scan { .. }, _) => return None,
+        (_, DriveReply::Done) => Reply::Done,
+        _ => return None,
+    };
+    Some((reply, false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn effects_arrive_as_they_were_sent() {
+        let object = ObjectId(0x1_0000_0000_0000_0007);
+        let mut batch = Batch::new();
+        batch.put(b"a", b"1").delete(b"b");
+        let effects = [
+            Effect::Read { member: 3, object, offset: 5, len: 6, patient: false },
+            Effect::Write { member: 3, object, offset: 5, bytes: vec![1, 2] },
+            Effect::Discard { member: 3, object, offset: 5, len: Some(9) },
+            Effect::Apply { member: 3, batch, sync: true },
+            Effect::Get { member: 3, key: vec![1] },
+            Effect::Scan { member: 3, from: vec![1], to: vec![2], limit: 7 },
+            Effect::SyncFiles { member: 3 },
+        ];
+        for effect in effects {
+            let (message, payload) = send(effect.clone());
+            let arrived = receive(message, payload).unwrap();
+            // The member is the other side's, and over there all reads are waited for.
+            let text =
+                format!("{effect:?}").replace("member: 3", "member: 0").replace("patient: false", "patient: true");
+            assert_eq!(format!("{arrived:?}"), text);
+        }
+    }
+
+    #[test]
+    fn long_lists_come_in_parts_and_nonsense_is_refused() {
+        let scan = DriveEffect::Scan { from: vec![1], to: vec![9], most: 100 };
+        let pairs: Vec<_> = (0..8_u8).map(|at| (vec![1, at], vec![at; MAX_DRIVE_BYTES / 4])).collect();
+        let (reply, payload) = answer(Reply::Pairs(pairs.clone()), Some(100)).unwrap();
+        assert!(payload.len() <= MAX_DRIVE_BYTES);
+        let Some((Reply::Pairs(first), true)) = understand(&scan, reply, payload) else { panic!("there are more") };
+        assert_eq!((first.len(), &first[0]), (3, &pairs[0]));
+        let (reply, payload) = answer(Reply::Pairs(pairs[..2].to_vec()), Some(100)).unwrap();
+        assert!(matches!(understand(&scan, reply, payload), Some((Reply::Pairs(all), false)) if all.len() == 2));
+        let read = DriveEffect::Read { object: DriveObject([0; 16]), offset: 0, len: 5 };
+        assert!(understand(&read, DriveReply::Done, Bytes::from_static(b"four")).is_none(), "too short");
+        assert!(understand(&scan, DriveReply::Done, Bytes::new()).is_none());
+        assert!(understand(&DriveEffect::SyncFiles, DriveReply::Value(true), Bytes::new()).is_none());
+        let long = DriveEffect::Read { object: DriveObject([0; 16]), offset: 0, len: 1 << 30 };
+        assert!(receive(long, Bytes::new()).is_err());
+        assert!(receive(DriveEffect::Apply { sync: false }, Bytes::from_static(b"no batch")).is_err());
+        assert!(answer(Reply::Failed, None).is_err());
+    }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Getting hold of the drives of a set.
+//!
+//! **Failure model.** See the crate. Hosts that start together are ready at different times: there is a wait for those that do not answer. Somebody else may take
+//! the drives at the same time: whoever is refused by one of them gives up, and tries again with a larger epoch if it still wants to.
+
+use crate::attachment::{Address, AskError};
+use crate::error::NetError;
+use crate::held::{GIVE_UP, Shared};
+use crate::place::DrivePlace;
+use crate::remote::RemoteDrive;
+use crate::thread::NetThread;
+use bytes::Bytes;
+use nyala_drives::Drive;
+use nyala_transport::{HandshakeConfig, Role, Secret};
+use nyala_wire::ClusterId;
+use nyala_wire::drive::{DriveHold, DriveLook, DriveOrder, DriveReply};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Between two looks at drives that do not answer.
+const AGAIN: Duration = Duration::from_millis(100);
+/// Longest wait for a connection: hosts of a set are near each other.
+const CONNECT_WITHIN: Duration = Duration::from_secs(1);
+
+/// The way to drives of other hosts, for one set. Clones are the same.
+#[derive(Clone)]
+pub struct Network {
+    thread: Arc<NetThread>,
+    handshake: HandshakeConfig,
+    hold: DriveHold,
+    /// That of the last drive that was taken.
+    turn: Arc<AtomicU64>,
+}
+
+impl Network {
+    /// A thread for the network. `secret` has a key for storage.
+    pub fn new(secret: Secret, encrypt: bool) -> Result<Network, NetError> {
+        let thread = Arc::new(NetThread::start()?);
+        let mut holder = [0; 16];
+        getrandom::fill(&mut holder).map_err(io::Error::other)?;
+        let dead_after = GIVE_UP;
+        let handshake = HandshakeConfig {
+            encrypt,
+            dead_after,
+            connect_timeout: CONNECT_WITHIN,
+            ..HandshakeConfig::new(secret, 0, Role::Storage, 0)
+        };
+        let hold = DriveHold { epoch: 0, holder: ClusterId(holder), turn: 0 };
+        Ok(Network { thread, handshake, hold, turn: Arc::default() })
+    }
+
+    /// Makes drives of empty directories.
+    pub fn make(&self, places: &[DrivePlace]) -> Result<(), NetError> {
+        places.iter().try_for_each(|place| {
+            let (address, handshake) = (address(place)?, self.handshake.clone());
+            let made = self.thread.wait(async move {
+                let connection = address.connect(&handshake).await?;
+                match address.ask(&connection, DriveOrder::Make, Bytes::new()).await? {
+                    (DriveReply::Done, _) => Ok(()),
+                    _ => Err(AskError::Nonsense),
+                }
+            })?;
+            made.map_err(|error| refused(place, &error))
+        })
+    }
+
+    /// Holds all drives that are there, as the newest holder; waits for those that do not answer, so long.
+    pub fn open(
+        &mut self,
+        places: &[DrivePlace],
+        patience: Duration,
+    ) -> Result<Vec<Result<Drive, NetError>>, NetError> {
+        let looks = self.look(places, patience)?;
+        let there = looks.iter().flatten().filter(|look| look.missing.is_none());
+        self.hold.epoch = there.map(|look| look.epoch).max().unwrap_or(0) + 1;
+        Ok(places.iter().map(|place| self.attach(place)).collect())
+    }
+
+    /// How drives are, without holding them; none of a service that does not answer. Those that are not there are asked again, so long.
+    pub fn look(&self, places: &[DrivePlace], patience: Duration) -> Result<Vec<Option<DriveLook>>, NetError> {
+        let until = Instant::now() + patience;
+        let addresses = places.iter().map(address).collect::<Result<Vec<_>, _>>()?;
+        let handshake = self.handshake.clone();
+        let looks = self.thread.wait(async move {
+            let look = |address: Address| tokio::spawn(look(address, handshake.clone(), until));
+            let looks: Vec<_> = addresses.into_iter().map(look).collect();
+            let mut found = Vec::new();
+            for look in looks {
+                // An error is a look that did not end.
+                found.push(look.await.unwrap_or_default());
+            }
+            found
+        })?;
+        Ok(looks)
+    }
+
+    /// Holds a drive with the epoch of the set's opening. One of which another service has a larger one is refused.
+    pub fn attach(&self, place: &DrivePlace) -> Result<Drive, NetError> {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed) + 1;
+        let (address, handshake, hold) = (address(place)?, self.handshake.clone(), DriveHold { turn, ..self.hold });
+        let theirs = address.clone();
+        let attached = self.thread.wait(async move {
+            let connection = theirs.connect(&handshake).await?;
+            let look = theirs.look(&connection).await?;
+            Ok::<_, AskError>((look, theirs.attach(connection, hold, None).await?))
+        })?;
+        let (look, attachment) = attached.map_err(|error| refused(place, &error))?;
+        let shared = Shared {
+            address,
+            handshake: self.handshake.clone(),
+            hold,
+            instance: attachment.instance.clone(),
+            attachment: parking_lot::Mutex::new(Some(attachment)),
+            taken: false.into(),
+            lost: false.into(),
+            space: (look.total_bytes.into(), look.free_bytes.into()),
+        };
+        let drive = RemoteDrive { place: place.to_string(), shared: Arc::new(shared), thread: self.thread.clone() };
+        Ok(Drive::with(Arc::new(drive)))
+    }
+}
+
+/// How a drive is; asked until it is there, or it is too late.
+async fn look(address: Address, handshake: HandshakeConfig, until: Instant) -> Option<DriveLook> {
+    loop {
+        let look = async { address.look(&address.connect(&handshake).await?).await };
+        match look.await {
+            Ok(look) if look.missing.is_none() => return Some(look),
+            Ok(_) | Err(_) if Instant::now() < until => tokio::time::sleep(AGAIN).await,
+            found => return found.ok(),
+        }
+    }
+}
+
+fn address(place: &DrivePlace) -> Result<Address, NetError> {
+    match place {
+        DrivePlace::Dir(_) => Err(NetError::Directory { place: place.clone() }),
+        DrivePlace::Net { service, name } => Ok(Address { service: service.clone(), drive: name.clone() }),
+    }
+}
+
+fn refused(place: &DrivePlace, error: &AskError) -> NetError {
+    NetError::Drive { place: place.clone(), why: error.to_string(), taken: error.is_taken() }
+}
