@@ -19,10 +19,13 @@ fn port() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
+/// How a service that was started ends.
+type Ended = JoinHandle<Result<(), StorageError>>;
+
 /// A storage service without targets that lends a drive out.
 struct Lender {
     config: StorageConfig,
-    running: Option<(tokio::sync::oneshot::Sender<()>, JoinHandle<Result<(), StorageError>>)>,
+    running: Option<(tokio::sync::oneshot::Sender<()>, Ended)>,
 }
 
 impl Lender {
