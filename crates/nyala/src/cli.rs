@@ -194,6 +194,8 @@ pub enum MgmtCommand {
     Add(mgmt_add::MgmtAddArgs),
     /// Remove a management node for good
     Remove(mgmt_remove::MgmtRemoveArgs),
+    /// After the loss of a majority for good: go on with the stopped node of this host alone; without --yes only a look
+    Recover(mgmt_recover::MgmtRecoverArgs),
 }
 
 /// `nyala entry …`
@@ -304,6 +306,7 @@ fn run_mgmt(command: MgmtCommand, output: Output) -> Outcome {
         MgmtCommand::List(args) => mgmt_list::run(args, output),
         MgmtCommand::Add(args) => mgmt_add::run(args, output),
         MgmtCommand::Remove(args) => mgmt_remove::run(args, output),
+        MgmtCommand::Recover(args) => mgmt_recover::run(args, output),
     }
 }
 

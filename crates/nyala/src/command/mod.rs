@@ -23,6 +23,8 @@ mod meta_slot_tables;
 pub mod meta_slots;
 pub mod mgmt_add;
 pub mod mgmt_list;
+pub mod mgmt_recover;
+mod mgmt_recover_text;
 pub mod mgmt_remove;
 pub mod mirror_check;
 pub mod mirror_create;
