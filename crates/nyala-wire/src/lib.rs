@@ -29,6 +29,7 @@ mod mgmt_nodes;
 pub mod mirror;
 pub mod mounts;
 pub mod name;
+pub mod pool_orders;
 pub mod raid;
 pub mod relay;
 pub mod scrub;

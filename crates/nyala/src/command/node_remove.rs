@@ -3,12 +3,11 @@
 //! `nyala node remove`: a metadata or storage node goes, for good. It must be offline and without targets, so nothing is lost
 //! by it.
 
+use super::set_alias::named;
 use crate::cluster::ClusterArgs;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Outcome};
 use crate::output::{Output, show};
 use crate::role::block_on;
-use nyala_wire::NodeId;
-use nyala_wire::map::Node;
 use nyala_wire::mgmt::GroupOrder;
 
 /// Flags of `nyala node remove`.
@@ -30,10 +29,4 @@ pub fn run(args: NodeRemoveArgs, output: Output) -> Outcome {
         Ok(node)
     })?;
     show(output, &removed, |node| format!("Node {} ({}) is removed.\n", node.id, node.alias)).map(|_| Exit::Ok)
-}
-
-fn named(nodes: &[Node], name: &str) -> Result<Node, Failure> {
-    let id = name.parse().ok().map(NodeId);
-    let found = nodes.iter().find(|node| node.alias == name || Some(node.id) == id);
-    found.cloned().ok_or_else(|| Failure::failed(format!("there is no node {name:?}; see nyala node list")))
 }
