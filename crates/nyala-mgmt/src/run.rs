@@ -287,7 +287,7 @@ fn removed(bootstrap: &Bootstrap) -> MgmtError {
 fn is_behind(core: &Core, bootstrap: &Bootstrap, entry: u64) -> MgmtError {
     let reason = format!(
         "entry {entry}, which this node has confirmed to the cluster, is missing: was the directory restored from a copy, \
-         or has the disk lost writes? Remove the node (nyala mgmt remove {}), empty the directory, and start the service \
+         or has the disk lost writes? Remove the node (nyala mgmt remove {} --yes), empty the directory, and start the service \
          with --join",
         core.me
     );

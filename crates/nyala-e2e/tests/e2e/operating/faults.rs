@@ -80,7 +80,7 @@ pub fn replace_management(site: &mut Site) {
     let of_third = |node: &&serde_json::Value| node["addresses"].to_string().contains(&at);
     let id = nodes.as_array().unwrap().iter().find(of_third).unwrap()["node"].clone();
     site.on("m3").stop("mgmtd", "KILL");
-    site.runs("m1", "nyala mgmt remove ID", &[("ID", &id.to_string())]);
+    site.runs("m1", "nyala mgmt remove ID --yes", &[("ID", &id.to_string())]);
     site.on("m3").sh("rm -r /var/lib/nyala/mgmtd").must();
     let m1 = site.address("m1");
     site.serves("m3", "nyala mgmtd --join HOST", &[("HOST", &m1)], "");
