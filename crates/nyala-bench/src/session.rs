@@ -22,6 +22,7 @@ use nyala_client::{Client, ClientConfig, ClientStats};
 use nyala_wire::map::Role;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Longest wait for services to come to rest.
@@ -38,6 +39,7 @@ struct Bench {
     stop: Stop,
     limit: Option<Duration>,
     cold: bool,
+    ended: Arc<AtomicU64>,
     rows: Vec<Row>,
     notes: Vec<String>,
 }
@@ -96,6 +98,17 @@ pub struct Job {
     pub seed: u64,
     /// Empty the page cache before reads.
     pub cold: bool,
+    /// Counts the phases that have ended.
+    pub ended: Arc<AtomicU64>,
+}
+
+impl Job {
+    /// Phases of all workloads at all places.
+    pub fn phases(&self) -> u64 {
+        let Sites { native, mount, local, .. } = &self.sites;
+        let places = [*native, mount.is_some(), local.is_some()].into_iter().filter(|wanted| *wanted).count();
+        (self.workloads.iter().map(|workload| workload.phases.len()).sum::<usize>() * places) as u64
+    }
 }
 
 fn failed(message: String) -> BenchError {
@@ -109,7 +122,7 @@ fn own_name(place: Place) -> String {
 
 /// Runs workloads at all places that are wanted.
 pub async fn run(job: Job, stop: &Stop) -> Result<Report, BenchError> {
-    let Job { bench, sites, workloads, tasks, threads, limit, verify, seed, cold } = job;
+    let Job { bench, sites, workloads, tasks, threads, limit, verify, seed, cold, ended } = job;
     let measured = tokio::task::spawn_blocking(|| loopback::measure(Duration::from_millis(500))).await;
     let loopback = measured.map_err(|error| error.to_string()).and_then(|all| all.map_err(|error| error.to_string()));
     let loopback = loopback.map_err(|error| failed(format!("cannot measure loopback TCP: {error}")))?;
@@ -130,7 +143,8 @@ pub async fn run(job: Job, stop: &Stop) -> Result<Report, BenchError> {
         local: sites.local.as_ref().map(|path| path.display().to_string()),
     };
     let (notes, stop) = (sites.notes.clone(), stop.clone());
-    let mut state = Bench { services, client: client.clone(), content, stop, limit, cold, rows: Vec::new(), notes };
+    let (client_of, rows) = (client.clone(), Vec::new());
+    let mut state = Bench { services, client: client_of, content, stop, limit, cold, ended, rows, notes };
     let outcome = state.everywhere(&sites, &workloads, tasks.into(), threads).await;
     // What it did is done; a failing goodbye changes nothing.
     let _ = client.shutdown().await;
@@ -214,6 +228,7 @@ impl Bench {
             if phase.step.makes() {
                 made = done;
             }
+            self.ended.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
     }

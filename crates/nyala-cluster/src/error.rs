@@ -242,7 +242,7 @@ pub enum ClusterError {
     #[n(23)]
     #[error(
         "this service's directory is new, but its address belongs to node {node} ({alias}): is the disk with that one's \
-         directory mounted? If it is lost for good: nyala node remove {node}"
+         directory mounted? If it is lost for good: nyala node remove {node} --yes"
     )]
     AddressTaken {
         /// Who has it.

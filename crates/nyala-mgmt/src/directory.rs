@@ -117,6 +117,16 @@ impl Directory {
     }
 }
 
+/// Opens the directory of a node that has been a member, and nothing else: what is missing is not made.
+pub(crate) fn open_used(path: &Path) -> Result<Directory, MgmtError> {
+    let incomplete = |reason: &str| MgmtError::Incomplete { dir: path.to_owned(), reason: reason.to_owned() };
+    let identity = read_identity(&path.join("mgmt.toml"))?.ok_or_else(|| incomplete("mgmt.toml is missing"))?;
+    if !identity.initialised {
+        return Err(incomplete("this node never had the cluster's state"));
+    }
+    Directory::open(path, identity.cluster, Begin::Further, &Store::open)
+}
+
 /// Notes that the cluster state is on disk.
 pub(crate) fn set_initialised(path: &Path, identity: &Identity) -> Result<(), MgmtError> {
     write_identity(path, &Identity { initialised: true, ..identity.clone() })

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Operators' orders about mirror groups, for the native protocol and the REST API.
+//! Operators' orders about mirror groups, targets, nodes and storage pools, for the native protocol and the REST API.
 //!
 //! **Failure model.** An order is repeated: all are idempotent, and what holds already is done already. The state changes
 //! between the look and the proposal: the command is refused by its epoch, or by what it meets, and the operator looks again.
@@ -8,10 +8,11 @@
 //! the rest.
 
 use crate::core::{Core, Refusal};
-use nyala_cluster::{ClusterError, Command, GroupWish, MemberAt, Trigger, plan_groups};
+use nyala_cluster::{ClusterError, Command, GroupWish, MemberAt, Thing, Trigger, plan_groups};
 use nyala_wire::map::{Consistency, Role};
 use nyala_wire::mgmt::GroupOrder;
-use nyala_wire::{GroupId, TargetId};
+use nyala_wire::pool_orders::PoolOrder;
+use nyala_wire::{GroupId, NodeId, PoolId, TargetId};
 use std::collections::BTreeMap;
 
 /// Carries an order out.
@@ -39,17 +40,38 @@ pub(crate) async fn carry_out(core: &Core, order: GroupOrder) -> Result<(), Refu
             known.then_some(()).ok_or(Refusal::Cluster(ClusterError::NoTarget { target }))?;
             Command::RemoveTarget { target, content_gone }
         }
-        GroupOrder::RemoveNode { node } => {
-            let role = core.view.state().node(node).map(|node| node.role);
-            let role = role.ok_or(Refusal::Cluster(ClusterError::NoNode { node }))?;
-            if role == Role::Mgmt {
-                let reason = format!("node {node} is a management node: nyala mgmt remove {node}");
-                return Err(Refusal::Cluster(ClusterError::Invalid { reason }));
-            }
-            Command::RemoveNode { node }
-        }
+        GroupOrder::RemoveNode { node } => remove_node(core, node)?,
+        GroupOrder::Pools(order) => pools(core, order)?,
     };
     core.propose(command).await.map(|_| ())
+}
+
+/// An order about aliases and storage pools.
+fn pools(core: &Core, order: PoolOrder) -> Result<Command, Refusal> {
+    Ok(match order {
+        PoolOrder::RenameNode { node, alias } => Command::Rename { thing: Thing::Node(node), alias },
+        PoolOrder::RenameTarget { target, alias } => Command::Rename { thing: Thing::Target(target), alias },
+        PoolOrder::RenamePool { pool, alias } => Command::Rename { thing: Thing::Pool(pool), alias },
+        PoolOrder::CreatePool { alias } => Command::CreatePool { alias },
+        PoolOrder::RemovePool { pool } => remove_pool(core, pool)?,
+        PoolOrder::SetPool { target, pool } => Command::SetPool { target, pool },
+    })
+}
+
+/// A node that does not exist is a mistake of the operator, and management nodes go another way.
+fn remove_node(core: &Core, node: NodeId) -> Result<Command, Refusal> {
+    let role = core.view.state().node(node).map(|node| node.role);
+    if role.ok_or(Refusal::Cluster(ClusterError::NoNode { node }))? == Role::Mgmt {
+        let reason = format!("node {node} is a management node: nyala mgmt remove {node}");
+        return Err(Refusal::Cluster(ClusterError::Invalid { reason }));
+    }
+    Ok(Command::RemoveNode { node })
+}
+
+/// A pool that does not exist is a mistake of the operator.
+fn remove_pool(core: &Core, pool: PoolId) -> Result<Command, Refusal> {
+    let known = core.view.state().pools.iter().any(|known| known.id == pool);
+    known.then_some(Command::RemovePool { pool }).ok_or(Refusal::Cluster(ClusterError::NoPool { pool }))
 }
 
 /// An operator's word on a target's content.

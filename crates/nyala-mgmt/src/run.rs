@@ -183,6 +183,7 @@ impl Mgmt {
             () = members::reconcile(&core) => Ok(()),
             () = stand_for_election(&core) => Ok(()),
             entry = core.receiver.is_behind() => Err(is_behind(&core, &bootstrap, entry)),
+            () = core.receiver.peers.is_removed() => Err(removed(&bootstrap)),
             ended = listening.ended() => ended,
             error = rest.ended() => Err(error),
             never = self.scrapes.answer(|page| metrics::write(page, &core, (&service.requests, &service.slow), &store)) => match never {},
@@ -291,15 +292,20 @@ async fn start_raft(
         let members = BTreeMap::from([(id, BasicNode::new(address))]);
         raft.initialize(members).await.map_err(|e| failed(&e))?;
     }
-    let receiver = Receiver::new(raft, peers, log);
+    let receiver = Receiver::new(raft, peers, log, view.clone());
     Ok(Arc::new(Core::new(receiver, id, view, contacts, config.raft.clone())))
+}
+
+/// A peer says that management goes on without this node.
+fn removed(bootstrap: &Bootstrap) -> MgmtError {
+    MgmtError::Removed { node: bootstrap.identity.node_id, dir: bootstrap.dir.clone() }
 }
 
 /// The log lacks an entry that this node has confirmed.
 fn is_behind(core: &Core, bootstrap: &Bootstrap, entry: u64) -> MgmtError {
     let reason = format!(
         "entry {entry}, which this node has confirmed to the cluster, is missing: was the directory restored from a copy, \
-         or has the disk lost writes? Remove the node (nyala mgmt remove {}), empty the directory, and start the service \
+         or has the disk lost writes? Remove the node (nyala mgmt remove {} --yes), empty the directory, and start the service \
          with --join",
         core.me
     );

@@ -22,6 +22,9 @@ async fn nothing_without_the_token() {
         ("DELETE", "/mgmt/1"),
         ("GET", "/targets"),
         ("GET", "/pools"),
+        ("POST", "/pools"),
+        ("PATCH", "/pools/1"),
+        ("DELETE", "/pools/1"),
         ("GET", "/groups"),
         ("POST", "/groups"),
         ("POST", "/groups/auto"),
@@ -81,6 +84,15 @@ async fn what_is_asked_and_changed() {
     let (status, renamed) = mgmt.api("PATCH", "/nodes/3", r#"{"alias":"rack7"}"#);
     assert_eq!((status, &renamed[0]["alias"]), (200, &json!("rack7")));
     assert_eq!(mgmt.api("PATCH", "/targets/101", r#"{"alias":"fast"}"#).1[0]["alias"], "fast");
+    let (status, pools) = mgmt.api("POST", "/pools", r#"{"alias":"flash"}"#);
+    assert_eq!((status, &pools[1]), (200, &json!({"id": 2, "alias": "flash", "targets": []})));
+    assert_eq!(mgmt.api("PATCH", "/pools/2", r#"{"alias":"nvme"}"#).1[1]["alias"], "nvme");
+    assert_eq!(mgmt.api("PUT", "/pools/2/targets/101", "").1[1]["targets"], json!([101]));
+    let (status, busy) = mgmt.api("DELETE", "/pools/2", "");
+    assert_eq!((status, &busy["code"]), (409, &json!("conflict")), "{busy}");
+    assert_eq!(mgmt.api("PUT", "/pools/1/targets/101", "").0, 200);
+    assert_eq!(mgmt.api("DELETE", "/pools/2", "").1, json!([{"id": 1, "alias": "default", "targets": [101]}]));
+    assert_eq!(mgmt.api("DELETE", "/pools/2", "").0, 404);
     let (status, bad) = mgmt.api("POST", "/targets/101/state", r#"{"consistency":"bad"}"#);
     assert_eq!((status, &bad[0]["consistency"]), (200, &json!("bad")));
     let (_, health) = mgmt.api("GET", "/health", "");

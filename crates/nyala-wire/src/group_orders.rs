@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What operators order about mirror groups, targets and nodes.
+//! What operators order about mirror groups, targets, nodes and storage pools.
 
 use crate::ids::{GroupId, NodeId, TargetId};
 use crate::map::{Consistency, TargetKind};
+use crate::pool_orders::PoolOrder;
 use minicbor::{Decode, Encode};
 
 /// What an operator wants of mirror groups (`docs/replication.md`).
@@ -115,4 +116,7 @@ pub enum GroupOrder {
         #[n(0)]
         node: NodeId,
     },
+    /// About aliases and storage pools.
+    #[n(10)]
+    Pools(#[n(0)] PoolOrder),
 }

@@ -61,6 +61,21 @@ id!(
     MapVersion,
     u64
 );
+impl MapVersion {
+    /// From one recovery of management to the next. A cluster never counts so far in between.
+    const PER_RECOVERY: u64 = 1 << 32;
+
+    /// How often an operator had given up the majority of management when this version began. Whoever has seen a map of a
+    /// higher count takes no word of management with a lower one.
+    pub fn recoveries(self) -> u64 {
+        self.0 / Self::PER_RECOVERY
+    }
+
+    /// The first version after another recovery; `None` when there can be none.
+    pub fn after_recovery(self) -> Option<MapVersion> {
+        (self.recoveries() + 1).checked_mul(Self::PER_RECOVERY).map(MapVersion)
+    }
+}
 id!(
     /// A client's session with the metadata services: random, unique in the cluster, never 0.
     SessionId,

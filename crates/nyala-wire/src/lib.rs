@@ -31,6 +31,7 @@ mod mgmt_nodes;
 pub mod mirror;
 pub mod mounts;
 pub mod name;
+pub mod pool_orders;
 pub mod raid;
 pub mod relay;
 mod reports;

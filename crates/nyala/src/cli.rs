@@ -53,6 +53,9 @@ pub enum Command {
     /// Targets of a cluster
     #[command(subcommand)]
     Target(TargetCommand),
+    /// Storage pools: on which targets the files of a directory lie
+    #[command(subcommand)]
+    Pool(pool_args::PoolCommand),
     /// Mirror groups: targets that hold the same data
     #[command(subcommand)]
     Mirror(MirrorCommand),
@@ -137,6 +140,8 @@ pub enum NodeCommand {
     List(node_list::NodeListArgs),
     /// Remove a metadata or storage node that is offline and has no targets, for good
     Remove(node_remove::NodeRemoveArgs),
+    /// Give a node another alias
+    SetAlias(set_alias::NodeSetAliasArgs),
 }
 
 /// `nyala target …`
@@ -150,6 +155,8 @@ pub enum TargetCommand {
     Remove(target_remove::TargetRemoveArgs),
     /// Say what a target's content is worth, against what the cluster believes
     SetState(target_set_state::TargetSetStateArgs),
+    /// Give a target another alias
+    SetAlias(set_alias::TargetSetAliasArgs),
 }
 
 /// `nyala mirror …`
@@ -196,6 +203,8 @@ pub enum MgmtCommand {
     Remove(mgmt_remove::MgmtRemoveArgs),
     /// A token of the web page and the REST API for somebody, which ends
     Token(mgmt_token::MgmtTokenArgs),
+    /// After the loss of a majority for good: go on with the stopped node of this host alone; without --yes only a look
+    Recover(mgmt_recover::MgmtRecoverArgs),
 }
 
 /// `nyala entry …`
@@ -254,9 +263,9 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Setup(command) => setup::run(command, output),
         Command::Start(args) => start::run(args),
         Command::Stop(args) => stop::run(args),
-        Command::Node(NodeCommand::List(args)) => node_list::run(args, output),
-        Command::Node(NodeCommand::Remove(args)) => node_remove::run(args, output),
+        Command::Node(command) => run_node(command, output),
         Command::Target(command) => run_target(command, output),
+        Command::Pool(command) => pool::run(command, output),
         Command::Mirror(command) => run_mirror(command, output),
         Command::Raid(command) => raid::run(command, output),
         Command::Scrub(cli) => scrub_cli::run(cli, output),
@@ -292,12 +301,21 @@ pub fn run(cli: Cli) -> Outcome {
     }
 }
 
+fn run_node(command: NodeCommand, output: Output) -> Outcome {
+    match command {
+        NodeCommand::List(args) => node_list::run(args, output),
+        NodeCommand::Remove(args) => node_remove::run(args, output),
+        NodeCommand::SetAlias(args) => set_alias::node(args, output),
+    }
+}
+
 fn run_target(command: TargetCommand, output: Output) -> Outcome {
     match command {
         TargetCommand::List(args) => target_list::run(args, output),
         TargetCommand::Add(args) => target_add::run(args),
         TargetCommand::Remove(args) => target_remove::run(args, output),
         TargetCommand::SetState(args) => target_set_state::run(args, output),
+        TargetCommand::SetAlias(args) => set_alias::target(args, output),
     }
 }
 
@@ -307,6 +325,7 @@ fn run_mgmt(command: MgmtCommand, output: Output) -> Outcome {
         MgmtCommand::Add(args) => mgmt_add::run(args, output),
         MgmtCommand::Remove(args) => mgmt_remove::run(args, output),
         MgmtCommand::Token(args) => mgmt_token::run(args, output),
+        MgmtCommand::Recover(args) => mgmt_recover::run(args, output),
     }
 }
 

@@ -16,6 +16,7 @@ mod logging;
 mod mount;
 mod output;
 mod process;
+mod progress;
 mod role;
 mod setup;
 mod tune;

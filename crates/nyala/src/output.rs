@@ -4,7 +4,7 @@
 
 use crate::exit::{Exit, Failure, Outcome};
 use clap::ValueEnum;
-use comfy_table::CellAlignment;
+use layout::render;
 use nyala_bench::Document;
 use nyala_bench::document::{Piece, Table as Rows};
 use serde::Serialize;
@@ -37,31 +37,10 @@ impl Table {
         self.0.row(values);
     }
 
-    /// The text, with a newline after each line and no blanks at line ends.
+    /// The text, as wide as the terminal at most, with a newline after each line and no blanks at line ends.
     pub fn render(&self) -> String {
         render(&self.0)
     }
-}
-
-fn render(rows: &Rows) -> String {
-    let number = |text: &String| text == "-" || text.starts_with(|c: char| c.is_ascii_digit());
-    let mut table = comfy_table::Table::new();
-    table.load_preset(comfy_table::presets::NOTHING).set_header(&rows.heads).add_rows(&rows.rows);
-    // A rule below each head, as wide as its column.
-    let heads: Vec<String> = rows
-        .heads
-        .iter()
-        .zip(table.column_max_content_widths())
-        .map(|(head, width)| format!("{head}\n{}", "=".repeat(width.into())))
-        .collect();
-    table.set_header(heads);
-    for (at, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
-        if !rows.rows.is_empty() && rows.rows.iter().all(|row| number(&row[at])) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table.trim_fmt() + "\n"
 }
 
 /// Writes to standard output; a reader that went away (`| head`) ends the command quietly.
@@ -113,5 +92,6 @@ pub fn show<T: Serialize>(output: Output, value: &T, table: impl FnOnce(&T) -> S
     }
 }
 
+mod layout;
 #[cfg(test)]
 mod tests;

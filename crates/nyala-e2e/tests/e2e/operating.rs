@@ -10,7 +10,7 @@ mod page;
 mod setup;
 mod site;
 
-use faults::{cuts, moves, not_mounted, replace_management};
+use faults::{cuts, moves, not_mounted, recover_management, replace_management};
 use keys::{hold_to_rules, part_roles, rotate};
 use members::{move_slots, replace_disk, restore_metadata, retire};
 use nyala_e2e::serial;
@@ -69,6 +69,7 @@ fn e2e_operating_page() {
     part(&mut site, "cuts", cuts);
     part(&mut site, "management moves", moves);
     part(&mut site, "management is replaced", replace_management);
+    part(&mut site, "a majority of management is lost", recover_management);
     part(&mut site, "a disk is not mounted", not_mounted);
     part(&mut site, "a disk is replaced", replace_disk);
     part(&mut site, "a server is retired", retire);

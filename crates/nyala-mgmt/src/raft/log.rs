@@ -167,6 +167,27 @@ impl RaftLog {
         Ok(self.last_entry()?.max(snapshot).map_or(0, |id| id.index))
     }
 
+    /// All entries behind this one, in order; all that there are without one.
+    pub(crate) fn behind(&self, at: Option<LogId>) -> Result<Vec<Entry>, RecordError> {
+        self.entries(at.map_or(0, |at| at.index + 1)..)
+    }
+
+    /// The last entry that is known to be decided.
+    pub(crate) fn decided(&self) -> Result<Option<LogId>, RecordError> {
+        Ok(self.get::<Position>(COMMITTED)?.map(LogId::from))
+    }
+
+    /// Puts a snapshot and a vote in the place of everything that there is, in one step and on disk, as if the entries up to
+    /// `at` had been purged. For a log that no Raft runs on. Blocks on the disk.
+    pub(crate) fn begin_anew(&self, at: LogId, vote: Vote, snapshot: &SnapshotRecord) -> Result<(), RecordError> {
+        let mut batch = Batch::new();
+        self.delete_entries(.., &mut batch)?;
+        batch.put(SNAPSHOT, pack(snapshot)).put(VOTE, pack(&VoteRecord::from(vote)));
+        batch.put(PURGED, pack(&Position::from(at))).put(COMMITTED, pack(&Position::from(at)));
+        self.store.apply(&batch)?;
+        Ok(self.store.sync_blocking()?)
+    }
+
     fn last_entry(&self) -> Result<Option<LogId>, RecordError> {
         Ok(self.entries(..)?.last().map(|entry| entry.log_id))
     }

@@ -13,6 +13,7 @@ pub(crate) mod machine;
 pub(crate) mod network;
 pub(crate) mod peers;
 pub(crate) mod record;
+pub(crate) mod recovery;
 pub(crate) mod rpc;
 
 #[cfg(test)]

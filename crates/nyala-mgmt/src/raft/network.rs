@@ -143,7 +143,7 @@ impl PeerClient {
             peer = self.network.pool.peer(&self.endpoint()?);
         }
         let payload = if payload.is_empty() { Vec::new() } else { vec![payload] };
-        let message = self.network.peers.address(self.target, term, request);
+        let message = self.network.peers.address(self.target, term, request, &self.network.view.state());
         let request = Request::new(message_type::MGMT_RAFT, codec::encode(&message))
             .with_payload(payload)
             .with_timeout(option.hard_ttl());
@@ -154,6 +154,7 @@ impl PeerClient {
         })?;
         if frame.header.is_error() {
             let error = codec::decode::<WireError>(&frame.body).unwrap_or_else(|e| e);
+            self.network.peers.refused(&error);
             return Err(Failed::Unreachable(AnyError::new(&error)));
         }
         if self.network.contacts.answered(self.target, sent_ms) {

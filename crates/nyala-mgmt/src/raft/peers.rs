@@ -6,19 +6,22 @@
 //! configuration): every message names cluster, sender and receiver, and anybody else refuses it, so that nobody counts
 //! an answer of the wrong node. The sender then tries the next address that it knows for the peer. A peer's log may be
 //! older than what it has confirmed (a restored copy, a disk that lied): the leader says with each message what the peer
-//! has confirmed to it, and the peer notices.
+//! has confirmed to it, and the peer notices. A node that was given up may come back: see [`super::recovery`].
 
 use super::LogId;
 use super::machine::View;
 use super::record::Position;
+use super::recovery::{Recovery, check_recovery};
 use super::rpc::RaftRequest;
 use minicbor::{Decode, Encode};
+use nyala_cluster::ClusterState;
 use nyala_wire::error::WireError;
 use nyala_wire::map::Role;
 use nyala_wire::{ClusterId, ErrorCode, NodeId};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use tokio::sync::watch;
 
 /// Most addresses that are taken from one message.
 const MAX_ADDRESSES: usize = 8;
@@ -42,6 +45,10 @@ pub(crate) struct RaftMessage {
     pub confirmed: Option<Position>,
     #[n(5)]
     pub request: RaftRequest,
+    /// The recovery that the sender's state is of; absent while it has none.
+    #[n(6)]
+    #[cbor(default)]
+    pub recovery: Option<Recovery>,
 }
 
 /// This node among the management nodes.
@@ -55,25 +62,28 @@ pub(crate) struct Peers {
     told: Mutex<BTreeMap<u64, Vec<SocketAddr>>>,
     /// What peers confirmed to this node as leader, with the term.
     confirmed: Mutex<BTreeMap<u64, (u64, LogId)>>,
+    /// A peer said that management goes on without this node.
+    removed: watch::Sender<bool>,
 }
 
 impl Peers {
     /// For the node `me`, which is reached at `addresses`; `hints` are tried for peers that are not where they were.
     pub(crate) fn new(cluster: ClusterId, me: u64, addresses: &[SocketAddr], hints: &[SocketAddr]) -> Peers {
         let hints = hints.iter().filter(|hint| !addresses.contains(hint)).copied().collect();
-        let (told, confirmed) = (Mutex::default(), Mutex::default());
-        Peers { cluster, me, addresses: addresses.to_vec(), hints, told, confirmed }
+        let (told, confirmed, removed) = (Mutex::default(), Mutex::default(), watch::Sender::new(false));
+        Peers { cluster, me, addresses: addresses.to_vec(), hints, told, confirmed, removed }
     }
 
     /// The envelope for a request of `term` to the node `to`.
-    pub(crate) fn address(&self, to: u64, term: u64, request: RaftRequest) -> RaftMessage {
+    pub(crate) fn address(&self, to: u64, term: u64, request: RaftRequest, state: &ClusterState) -> RaftMessage {
         let addresses = self.addresses.iter().map(ToString::to_string).collect();
         let confirmed = self.confirmed(to, term).map(Position::from);
-        RaftMessage { cluster: self.cluster, from: self.me, to, addresses, confirmed, request }
+        let recovery = Recovery::of(state);
+        RaftMessage { cluster: self.cluster, from: self.me, to, addresses, confirmed, request, recovery }
     }
 
-    /// Refuses what is not for this node, and remembers where the sender is.
-    pub(crate) fn check(&self, message: &RaftMessage) -> Result<(), WireError> {
+    /// Refuses what is not for this node, whose state is `state`, and remembers where the sender is.
+    pub(crate) fn check(&self, message: &RaftMessage, state: &ClusterState) -> Result<(), WireError> {
         let RaftMessage { cluster, from, to, .. } = message;
         if *cluster != self.cluster {
             return Err(ErrorCode::FOREIGN.with(format!("this is cluster {}, not {cluster}", self.cluster)));
@@ -84,12 +94,26 @@ impl Peers {
         if *from == self.me {
             return Err(ErrorCode::INVALID.with(format!("management node {from} cannot be asked by itself")));
         }
+        check_recovery(message.recovery, Recovery::of(state))?;
         let addresses: Vec<SocketAddr> =
             message.addresses.iter().take(MAX_ADDRESSES).filter_map(|text| text.parse().ok()).collect();
         if !addresses.is_empty() {
             self.told.lock().insert(*from, addresses);
         }
         Ok(())
+    }
+
+    /// A peer refused a message, perhaps because management goes on without this node.
+    pub(crate) fn refused(&self, error: &WireError) {
+        if error.code == ErrorCode::REMOVED {
+            self.removed.send_replace(true);
+        }
+    }
+
+    /// Returns once a peer has said that management goes on without this node.
+    pub(crate) async fn is_removed(&self) {
+        // An error means that the sender is gone, which cannot be while `self` lives.
+        let _ = self.removed.subscribe().wait_for(|removed| *removed).await;
     }
 
     /// A peer has confirmed everything up to `at` to this node, which leads in `term`.
@@ -138,15 +162,25 @@ mod tests {
     #[test]
     fn only_the_node_that_is_meant_takes_a_message() {
         let request = || RaftRequest::Vote { vote: crate::raft::Vote::new(3, 1).into(), last: None };
-        let message = peers(1).address(2, 3, request());
-        assert!(peers(2).check(&message).is_ok());
-        let refused = |me: u64, message: &RaftMessage| peers(me).check(message).unwrap_err().message;
+        let state = ClusterState::default();
+        let message = peers(1).address(2, 3, request(), &state);
+        assert!(peers(2).check(&message, &state).is_ok());
+        let refused = |me: u64, message: &RaftMessage| peers(me).check(message, &state).unwrap_err().message;
         assert!(refused(3, &message).contains("node 3, not 2"));
         // A node that took its own address for another's.
         assert!(refused(1, &message).contains("node 1, not 2"));
         assert!(refused(1, &RaftMessage { to: 1, ..message.clone() }).contains("by itself"));
         let other = RaftMessage { cluster: ClusterId([2; 16]), ..message };
         assert!(refused(2, &other).contains("cluster"));
+    }
+
+    #[tokio::test]
+    async fn one_that_was_given_up_is_told() {
+        let peers = peers(1);
+        peers.refused(&ErrorCode::INVALID.with("another node"));
+        assert!(!*peers.removed.borrow());
+        peers.refused(&check_recovery(None, Some(Recovery { count: 1, drawn: 5 })).unwrap_err());
+        tokio::time::timeout(std::time::Duration::from_secs(5), peers.is_removed()).await.expect("it knows");
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! majority that counts this node may not be one. openraft itself would end the *leader*, with an arithmetic overflow.
 
 use super::log::{RaftLog, RecordError};
+use super::machine::View;
 use super::peers::{Peers, RaftMessage};
 use super::record::{EntryRecord, Position, SnapshotHead, VoteRecord};
 use super::{Entry, LogId, Raft, TypeConfig, Vote};
@@ -109,14 +110,15 @@ pub(crate) struct Receiver {
     pub raft: Raft,
     pub peers: Arc<Peers>,
     pub log: RaftLog,
+    pub view: Arc<View>,
     /// The last entry that this node has confirmed, once the log turns out not to have it.
     pub behind: watch::Sender<Option<u64>>,
 }
 
 impl Receiver {
-    /// For a node whose log is `log`.
-    pub(crate) fn new(raft: Raft, peers: Arc<Peers>, log: RaftLog) -> Receiver {
-        Receiver { raft, peers, log, behind: watch::Sender::new(None) }
+    /// For a node whose log is `log`, and whose state `view` shows.
+    pub(crate) fn new(raft: Raft, peers: Arc<Peers>, log: RaftLog, view: Arc<View>) -> Receiver {
+        Receiver { raft, peers, log, view, behind: watch::Sender::new(None) }
     }
 
     /// Returns once the log turns out to be older than what it has confirmed: up to which entry.
@@ -162,7 +164,7 @@ async fn answer(receiver: &Receiver, frame: &Frame, votes: bool) -> Result<RaftR
     let raft = &receiver.raft;
     let stopped = |e: &dyn std::fmt::Display| ErrorCode::NOT_READY.with(format!("Raft does not run here: {e}"));
     let message: RaftMessage = codec::decode(&frame.body)?;
-    receiver.peers.check(&message)?;
+    receiver.peers.check(&message, &receiver.view.state())?;
     if let Some(at) = *receiver.behind.borrow() {
         return Err(ErrorCode::NOT_READY.with(format!("this management node has lost entry {at} of its log")));
     }

@@ -50,7 +50,9 @@ pub(super) fn request(role: Role, request: &MgmtRequest) -> Result<(), WireError
         MgmtRequest::AdoptMgmt { .. } => {
             only(role == Role::Cli, "only management nodes and operators change the management nodes")
         }
-        MgmtRequest::Groups(_) => only(role == Role::Cli, "only operators change mirror groups"),
+        MgmtRequest::Groups(_) => {
+            only(role == Role::Cli, "only operators change mirror groups, targets, nodes and pools")
+        }
         MgmtRequest::AnnounceMount(_) => only(role == Role::Client, "only mounts say where they serve metrics"),
         MgmtRequest::Mounts => Ok(()),
         MgmtRequest::Changes => only(
@@ -69,7 +71,8 @@ mod tests {
     use super::*;
     use nyala_wire::key_rules::KeyRule;
     use nyala_wire::mgmt::{GroupOrder, Heartbeat, JoinMgmt, MemberNews, MountAt, Register, SlotOrder, SlotStep};
-    use nyala_wire::{ClusterId, GroupId, MapVersion, NodeId, Slot, TargetId};
+    use nyala_wire::pool_orders::PoolOrder;
+    use nyala_wire::{ClusterId, GroupId, MapVersion, NodeId, PoolId, Slot, TargetId};
 
     const ROLES: [(char, Role); 7] = [
         ('c', Role::Client),
@@ -109,6 +112,7 @@ mod tests {
             (MgmtRequest::Groups(GroupOrder::Switch { group, target }), "a"),
             (MgmtRequest::Groups(GroupOrder::RemoveTarget { target, content_gone: true }), "a"),
             (MgmtRequest::Groups(GroupOrder::RemoveNode { node }), "a"),
+            (MgmtRequest::Groups(GroupOrder::Pools(PoolOrder::RemovePool { pool: PoolId(2) })), "a"),
             (MgmtRequest::TakeRange { target, after: 0 }, "m"),
             (MgmtRequest::JoinMgmt(join), "g"),
             (MgmtRequest::MgmtNodes, "cmsgano"),

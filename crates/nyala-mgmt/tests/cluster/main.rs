@@ -13,6 +13,7 @@ mod load;
 mod members;
 mod nodes;
 mod partition;
+mod recover;
 mod standby;
 
 /// Not a test by itself: the process that gets killed.

@@ -95,6 +95,10 @@ impl Nodes {
         nodes
     }
 
+    pub fn dir(&self, place: usize) -> PathBuf {
+        self.root.path().join(format!("mgmt{place}"))
+    }
+
     pub fn secret(&self) -> PathBuf {
         secret_file(self.root.path())
     }
@@ -109,7 +113,7 @@ impl Nodes {
         let join: Vec<String> = others.map(|(_, address)| address.to_string()).collect();
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "victim", "--nocapture"])
-            .env(DIR, self.root.path().join(format!("mgmt{place}")))
+            .env(DIR, self.dir(place))
             .env(LISTEN, listen.to_string())
             .env(JOIN, join.join(" "))
             .stdout(Stdio::piped())

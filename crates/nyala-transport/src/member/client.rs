@@ -5,7 +5,8 @@
 //! **Failure model.** A node may refuse connections, hang, have vanished with its host, or not lead: the others are asked,
 //! the next one already while one that should answer at once is still silent. So a request may reach two nodes; all
 //! requests may be repeated. The nodes that were configured may all be gone one day: every map that passes by says which
-//! there are now.
+//! there are now. Nodes that an operator has given up (`nyala mgmt recover`) may come back and take themselves for the
+//! management: once the one that goes on has been heard, by its count of recoveries, they are not believed.
 
 use super::book::{MgmtBook, hinted};
 use crate::endpoint::Endpoint;
@@ -19,11 +20,12 @@ use bytes::Bytes;
 use nyala_wire::error::WireError;
 use nyala_wire::map::ClusterMap;
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
-use nyala_wire::{ErrorCode, codec, message_type};
+use nyala_wire::{ErrorCode, MapVersion, codec, message_type};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
@@ -81,6 +83,8 @@ struct Shared {
     pool: Pool,
     book: Mutex<MgmtBook>,
     relays: RelayDirectory,
+    /// Most recoveries of management that an answer or a map told of.
+    recoveries: AtomicU64,
 }
 
 impl MgmtClient {
@@ -89,11 +93,13 @@ impl MgmtClient {
         let relays = config.relays.clone();
         relays.seed(&addresses);
         let pool = Pool::new(config, PoolOptions { connections_per_peer: 1, kept_buffer_bytes: 0 });
-        MgmtClient { shared: Arc::new(Shared { pool, book: Mutex::new(MgmtBook::new(addresses)), relays }) }
+        let shared = Shared { pool, book: Mutex::new(MgmtBook::new(addresses)), relays, recoveries: AtomicU64::new(0) };
+        MgmtClient { shared: Arc::new(shared) }
     }
 
     /// Takes the addresses of all management nodes from a map, and of all servers that may relay.
     pub fn learn(&self, map: &ClusterMap) {
+        self.shared.recoveries.fetch_max(map.version.recoveries(), Ordering::AcqRel);
         self.shared.book.lock().learn(map);
         self.shared.relays.learn(map);
     }
@@ -123,7 +129,7 @@ impl MgmtClient {
         };
         let wait = each + Duration::from_millis(u64::from(*wait_ms));
         let body = Bytes::from(codec::encode(request));
-        let answer = ask(self.peer(leader), body, wait).await;
+        let answer = ask(self.clone(), leader, body, wait).await;
         match answer {
             Ok(MgmtReply::NotLeader { .. }) => Err(no_leader()),
             Err(error) => {
@@ -136,6 +142,15 @@ impl MgmtClient {
 
     fn peer(&self, address: SocketAddr) -> Peer {
         self.shared.pool.peer(&Endpoint::from(address))
+    }
+
+    /// Takes nothing from management that was given up for one that this client has heard.
+    fn check_recoveries(&self, version: MapVersion) -> Result<(), MgmtError> {
+        let heard = self.shared.recoveries.fetch_max(version.recoveries(), Ordering::AcqRel);
+        if version.recoveries() >= heard {
+            return Ok(());
+        }
+        Err(ErrorCode::NOT_READY.with("it belongs to management that was given up (nyala mgmt recover)").into())
     }
 
     async fn find(&self, request: &MgmtRequest, each: Duration) -> Result<MgmtReply, MgmtError> {
@@ -194,8 +209,8 @@ impl Search<'_> {
         let Some(address) = self.next.pop_front() else { return false };
         self.asked.push(address);
         self.silent.push(address);
-        let (peer, body, each) = (self.client.peer(address), self.body.clone(), self.each);
-        self.running.spawn(async move { (address, ask(peer, body, each).await) });
+        let (client, body, each) = (self.client.clone(), self.body.clone(), self.each);
+        self.running.spawn(async move { (address, ask(client, address, body, each).await) });
         true
     }
 
@@ -260,9 +275,10 @@ fn no_leader() -> MgmtError {
     ErrorCode::NOT_READY.with("no management node leads at the moment").into()
 }
 
-async fn ask(peer: Peer, body: Bytes, each: Duration) -> Result<MgmtReply, MgmtError> {
+async fn ask(client: MgmtClient, address: SocketAddr, body: Bytes, each: Duration) -> Result<MgmtReply, MgmtError> {
     let request = Request::new(message_type::MGMT, body).with_timeout(each);
-    let frame = peer.call(request).await.map_err(MgmtError::Unreachable)?;
+    let frame = client.peer(address).call(request).await.map_err(MgmtError::Unreachable)?;
+    client.check_recoveries(MapVersion(frame.header.map_version))?;
     if frame.header.is_error() {
         let error = codec::decode::<WireError>(&frame.body);
         return Err(error.unwrap_or_else(|_| ErrorCode::BAD_MESSAGE.with("an error that cannot be read")).into());

@@ -104,7 +104,10 @@ impl Service for FakeMgmt {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         let answer = self.0.borrow_mut().answer(request);
-        answer.map_or_else(|e| Reply::error(codec::encode(&e)), |reply| Reply::ok(codec::encode(&reply)))
+        let mut reply =
+            answer.map_or_else(|e| Reply::error(codec::encode(&e)), |reply| Reply::ok(codec::encode(&reply)));
+        reply.map_version = self.0.borrow().version;
+        reply
     }
 }
 

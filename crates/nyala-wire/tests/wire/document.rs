@@ -92,6 +92,7 @@ fn operations_have_their_numbers_and_fields() {
     variants::<nyala_wire::drive::DriveReply>();
     variants::<mgmt::SlotStep>();
     variants::<mgmt::SlotOrder>();
+    variants::<nyala_wire::pool_orders::PoolOrder>();
     variants::<mgmt::MgmtRequest>();
     variants::<mgmt::GroupOrder>();
     variants::<mgmt::MgmtReply>();

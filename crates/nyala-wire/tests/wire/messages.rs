@@ -20,6 +20,7 @@ use nyala_wire::mgmt::{
     GroupOrder, Heartbeat, JoinMgmt, MemberNews, MgmtNode, MgmtReply, MgmtRequest, MgmtRole, MountAt, Register,
     RegisterTarget, Registered, SlotOrder, SlotStep, StateChange,
 };
+use nyala_wire::pool_orders::PoolOrder;
 use nyala_wire::raid::{RaidMember, RaidOrder, RaidRequest, RaidScrub, RaidState};
 use nyala_wire::scrub::{ScrubDamage, ScrubRequest, ScrubState};
 use nyala_wire::storage::{ListedFile, Stamp, StorageOp, StorageReply, StorageRequest, WriteVerifier};
@@ -352,6 +353,15 @@ enums! {
         7 RemoveMember { group, target }
         8 RemoveTarget { target, content_gone }
         9 RemoveNode { node }
+        10 Pools { 0 }
+    }
+    PoolOrder {
+        0 RenameNode { node, alias }
+        1 RenameTarget { target, alias }
+        2 RenamePool { pool, alias }
+        3 CreatePool { alias }
+        4 RemovePool { pool }
+        5 SetPool { target, pool }
     }
     SlotStep { 0 Begin { slot, after, run } 1 Complete { slot, attempt } }
     SlotOrder { 0 Move { slots, to } 1 Cancel { slots } 2 Automatic { rebalance } }

@@ -11,12 +11,14 @@ use super::{host, sites};
 use crate::cluster::ClusterArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, lines, print, text};
+use crate::progress::{self, Counted};
 use crate::role::block_on;
 use clap::Args;
 use nyala_bench::all::{Keeping, OwnCluster, Plan, conclude, measure, measure_mirrored};
 use nyala_bench::session::Job;
 use nyala_bench::{BenchError, Stop};
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 /// Ports of the cluster that is measured.
 const PORTS: u16 = 50;
@@ -114,10 +116,15 @@ fn mirrored(cluster: &OwnCluster, args: &AllArgs) -> Result<Job, Failure> {
 /// Measures, compares, stores and prints.
 pub fn run(args: &AllArgs, output: Output) -> Outcome {
     let cluster = OwnCluster::start(&host::this(), &args.work, args.base_port, &[])?;
-    let (plan, stop) = (plan(&cluster, args)?, Stop::default());
+    let (mut plan, stop) = (plan(&cluster, args)?, Stop::default());
+    let (ended, phases) = (plan.meta.ended.clone(), plan.meta.phases() + plan.data.phases());
+    plan.data.ended = ended.clone();
     let mut parts = block_on(async {
         host::watch(&stop)?;
-        measure(plan, &stop).await.map_err(BenchError::into)
+        let look = || (ended.load(Ordering::Relaxed), Some(phases));
+        let measured =
+            progress::during("bench all, meta and data", Counted::Things("phases"), look, measure(plan, &stop));
+        measured.await.map_err(BenchError::into)
     })?;
     drop(cluster);
     let few = ["--no-mount", "--mirror", "--meta", "1", "--meta-spares", "0"];

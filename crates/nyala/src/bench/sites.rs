@@ -37,6 +37,7 @@ fn job(bench: &'static str, args: &CommonArgs, workloads: Vec<Workload>, cold: b
         verify: args.verify,
         seed: args.seed,
         cold,
+        ended: Default::default(),
     })
 }
 

@@ -11,6 +11,7 @@ use nyala_transport::member::{MgmtClient, MgmtError};
 use nyala_transport::{HandshakeConfig, Role, Secret};
 use nyala_wire::map::ClusterMap;
 use nyala_wire::mgmt::{GroupOrder, MgmtNode, MgmtReply, MgmtRequest, SlotOrder, TargetCapacity};
+use nyala_wire::pool_orders::PoolOrder;
 use nyala_wire::{MapVersion, NodeId};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -98,6 +99,11 @@ impl Cluster {
     /// Orders something about mirror groups.
     pub async fn order_groups(&self, order: GroupOrder) -> Result<(), Failure> {
         self.order(MgmtRequest::Groups(order)).await
+    }
+
+    /// Orders something about aliases and storage pools.
+    pub async fn order_pools(&self, order: PoolOrder) -> Result<(), Failure> {
+        self.order_groups(GroupOrder::Pools(order)).await
     }
 
     /// Orders something about the slots of metadata servers.

@@ -8,6 +8,7 @@
 
 use super::meta_slot_args::{MetaAutomaticArgs, MetaDrainArgs, MetaListArgs, MetaRebalanceArgs};
 use super::meta_slot_tables::{self as tables, MoveRow, ServerRow};
+use super::meta_slot_wait::until_moved;
 use crate::cluster::{Cluster, ask_node};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, show};
@@ -17,10 +18,6 @@ use nyala_wire::map::ClusterMap;
 use nyala_wire::mgmt::SlotOrder;
 use nyala_wire::{Slot, TargetId};
 use std::collections::BTreeMap;
-use std::time::Duration;
-
-/// Between looks at how far moves are.
-const LOOK: Duration = Duration::from_millis(500);
 
 /// `nyala meta …`
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -135,8 +132,8 @@ async fn order(
     for (to, slots) in by_server {
         cluster.order_slots(SlotOrder::Move { slots, to }).await?;
     }
-    while wait && !cluster.map().await?.moves.is_empty() {
-        tokio::time::sleep(LOOK).await;
+    if wait {
+        until_moved(cluster, moves.len() as u64).await?;
     }
     Ok(Exit::Ok)
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! `nyala mgmt remove`: a management node goes, for good; if it runs, it stops by itself.
+//! `nyala mgmt remove`: a management node goes, for good; if it runs, it stops by itself. Its directory never comes back, so it wants
+//! a second word.
 
 use super::mgmt_list::table;
 use crate::cluster::ClusterArgs;
@@ -15,6 +16,9 @@ pub struct MgmtRemoveArgs {
     /// Id or alias of the node
     #[arg(value_name = "NODE")]
     pub node: String,
+    /// I know what goes; without it nothing is changed
+    #[arg(long)]
+    pub yes: bool,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
@@ -23,11 +27,28 @@ pub struct MgmtRemoveArgs {
 pub fn run(args: MgmtRemoveArgs, output: Output) -> Outcome {
     let nodes = block_on(async {
         let cluster = args.cluster.find()?;
-        let node = named(&cluster.mgmt_nodes().await?, &args.node)?;
+        let nodes = cluster.mgmt_nodes().await?;
+        let node = named(&nodes, &args.node)?;
+        if !args.yes {
+            return Err(Failure::usage(warning(&nodes, &node)));
+        }
         cluster.remove_mgmt(node.node).await?;
         cluster.mgmt_nodes().await
     })?;
     show(output, &nodes, |nodes| table(nodes))
+}
+
+/// What removing it leaves.
+fn warning(nodes: &[MgmtNode], node: &MgmtNode) -> String {
+    let others = || nodes.iter().filter(|other| other.node != node.node);
+    let (left, answering) = (others().count(), others().filter(|other| other.reachable).count());
+    let spare = answering.saturating_sub(left / 2 + 1);
+    format!(
+        "management node {} ({}) would go for good, and its directory could not come back; {left} would be left, {answering} of \
+         which answer, and {spare} of these could be lost before nothing is decided any more; if that is what you want: nyala \
+         mgmt remove {} --yes",
+        node.node, node.alias, node.node
+    )
 }
 
 fn named(nodes: &[MgmtNode], name: &str) -> Result<MgmtNode, Failure> {
@@ -58,5 +79,9 @@ mod tests {
         assert_eq!(named(&nodes, "7").unwrap().node, NodeId(7));
         assert_eq!(named(&nodes, "mgmt2").unwrap().node, NodeId(1));
         assert!(named(&nodes, "2").unwrap_err().message.contains("1 (mgmt2), 7 (mgmt8)"));
+        let three = [node(1), node(7), MgmtNode { reachable: false, ..node(9) }];
+        let (dead, alive) = (warning(&three, &three[2]), warning(&three, &three[0]));
+        assert!(dead.contains("2 would be left, 2 of") && dead.contains("and 0 of these could be lost"), "{dead}");
+        assert!(alive.contains("2 would be left, 1 of") && alive.ends_with("remove 1 --yes"), "{alive}");
     }
 }

@@ -3,12 +3,13 @@
 //! `nyala mirror check`: compares the good members of mirror groups while applications go on. Nothing is changed.
 
 use super::mirror_resync::chosen;
+use super::scrub_status::totals;
 use crate::cluster::ClusterArgs;
 use crate::exit::{Exit, Outcome};
 use crate::output::{Output, Table, show};
 use crate::role::block_on;
 use crate::units::Size;
-use crate::walk::{Compared, Look, compare};
+use crate::walk::{Compared, Look, compare, shown};
 use nyala_wire::map::{Group, MemberState, TargetKind};
 use nyala_wire::{GroupId, TargetId};
 use serde::Serialize;
@@ -29,7 +30,6 @@ pub struct MirrorCheckArgs {
     cluster: ClusterArgs,
 }
 
-/// What a check came to.
 #[derive(Clone, Debug, Default, Serialize)]
 struct Checked {
     /// Pairs that were compared.
@@ -48,15 +48,23 @@ struct LeftOut {
 /// Checks. Exit code 6 if something differs or is damaged, 1 if not everything could be compared.
 pub fn run(args: MirrorCheckArgs, output: Output) -> Outcome {
     let checked = block_on(async {
-        let look = Look::at(&args.cluster.find()?).await?;
+        let cluster = args.cluster.find()?;
+        let look = Look::at(&cluster).await?;
         let map = look.client.map();
         let mut checked = Checked::default();
         let wanted = chosen(&map, &args.groups)?;
+        let mut all = Vec::new();
         for group in map.groups.iter().filter(|group| wanted.contains(&group.id) && group.kind == TargetKind::Storage) {
-            for pair in pairs(group, &mut checked.left_out) {
-                checked.compared.push(compare(&look, group.id, pair, !args.quick, args.rate.0).await);
-            }
+            all.extend(pairs(group, &mut checked.left_out).into_iter().map(|pair| (group.id, pair)));
         }
+        let targets: Vec<TargetId> = all.iter().flat_map(|(_, pair)| *pair).collect();
+        let total = totals(&cluster, &map, &targets).await.map(|totals| totals.iter().sum());
+        let work = async {
+            for (group, pair) in all {
+                checked.compared.push(compare(&look, group, pair, !args.quick, args.rate.0).await);
+            }
+        };
+        shown(&look, "mirror check", total, work).await;
         // What it asked for is known; a failing goodbye changes nothing.
         let _ = look.client.shutdown().await;
         Ok(checked)

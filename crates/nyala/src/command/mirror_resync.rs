@@ -3,16 +3,17 @@
 //! `nyala mirror resync start|stop|stats`. Resync starts by itself; `stop` holds it back, `start` lets it go on where it was.
 
 use super::mirror_list::{Groups, table};
+use super::mirror_resync_figures::{Progress, ask};
+use super::mirror_resync_wait::until_good;
 use super::words::word;
-use crate::cluster::{Cluster, ClusterArgs, ask_node};
+use crate::cluster::ClusterArgs;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, Table, show};
 use crate::role::block_on;
 use crate::units::Size;
-use nyala_wire::map::{ClusterMap, MemberState};
-use nyala_wire::mgmt::{GroupOrder, ServiceStats};
-use nyala_wire::{GroupId, TargetId};
-use serde::Serialize;
+use nyala_wire::GroupId;
+use nyala_wire::map::ClusterMap;
+use nyala_wire::mgmt::GroupOrder;
 
 /// Flags of `nyala mirror resync start` and `stop`.
 #[derive(Clone, Debug, clap::Args)]
@@ -30,24 +31,11 @@ pub struct MirrorStatsArgs {
     /// All members, with what resyncs have brought them since their service was started
     #[arg(long)]
     pub all: bool,
+    /// Wait until all members of these groups are good; one that is bad, or whose resync is stopped, is not waited for
+    #[arg(long)]
+    pub wait: bool,
     #[command(flatten)]
     which: MirrorResyncArgs,
-}
-
-/// How far the resync of a member is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Progress {
-    pub group: GroupId,
-    pub target: TargetId,
-    pub state: MemberState,
-    pub stopped: bool,
-    /// Absent where the primary does not say.
-    pub copied_bytes: Option<u64>,
-    pub left_bytes: Option<u64>,
-    pub bytes_per_s: Option<u64>,
-    pub left_s: Option<u64>,
-    /// Bytes that the member was given by resyncs since its service was started.
-    pub taken_bytes: Option<u64>,
 }
 
 /// The groups that are named, which must exist, or all.
@@ -77,52 +65,13 @@ pub fn stats(args: MirrorStatsArgs, output: Output) -> Outcome {
         let cluster = args.which.cluster.find()?;
         let map = cluster.map().await?;
         let chosen = chosen(&map, &args.which.groups)?;
-        ask(&cluster, &map, &chosen, args.all).await
+        if !args.wait {
+            return ask(&cluster, &map, &chosen, args.all).await;
+        }
+        until_good(&cluster, &chosen).await?;
+        ask(&cluster, &cluster.map().await?, &chosen, args.all).await
     })?;
     show(output, &progress, |progress| render(progress))
-}
-
-/// What the service of a target says of itself.
-async fn figures(cluster: &Cluster, map: &ClusterMap, target: Option<TargetId>) -> ServiceStats {
-    match target.and_then(|target| map.node_of(target)) {
-        Some(node) => ask_node(&node.addresses, &cluster.handshake()).await.stats.unwrap_or_default(),
-        None => ServiceStats::default(),
-    }
-}
-
-/// Asks the primaries of these groups about their members.
-pub async fn ask(cluster: &Cluster, map: &ClusterMap, of: &[GroupId], every: bool) -> Result<Vec<Progress>, Failure> {
-    let mut all = Vec::new();
-    for group in map.groups.iter().filter(|group| of.contains(&group.id)) {
-        let behind = |state| every || state != MemberState::Good;
-        let behind: Vec<_> = group.members_with_states().filter(|(_, state)| behind(*state)).collect();
-        if behind.is_empty() {
-            continue;
-        }
-        let stats = figures(cluster, map, group.primary()).await;
-        for (target, state) in behind {
-            let own = figures(cluster, map, Some(target)).await;
-            // The largest number says that it is not known.
-            let find = |stats: &ServiceStats, what: &str| {
-                let name = format!("mirror.{}.{target}.{what}", group.id);
-                let counter = stats.counters.iter().find(|(is, _)| *is == name);
-                counter.map(|(_, value)| *value).filter(|value| *value != u64::MAX)
-            };
-            let value = |what: &str| find(&stats, what);
-            all.push(Progress {
-                group: group.id,
-                target,
-                state,
-                stopped: group.resync_stopped,
-                copied_bytes: value("copied_bytes"),
-                left_bytes: value("left_bytes"),
-                bytes_per_s: value("bytes_per_s"),
-                left_s: value("left_s"),
-                taken_bytes: find(&own, "taken_bytes"),
-            });
-        }
-    }
-    Ok(all)
 }
 
 fn render(progress: &[Progress]) -> String {
@@ -151,6 +100,8 @@ fn render(progress: &[Progress]) -> String {
 mod tests {
     use super::*;
     use crate::command::mirror_list::tests::mirrored;
+    use nyala_wire::TargetId;
+    use nyala_wire::map::MemberState;
 
     #[test]
     fn groups_are_named_or_all() {

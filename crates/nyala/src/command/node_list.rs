@@ -52,7 +52,7 @@ pub fn run(args: NodeListArgs, output: Output) -> Outcome {
     show(output, &nodes, |nodes| table(nodes))
 }
 
-fn table(nodes: &[Node]) -> String {
+pub(super) fn table(nodes: &[Node]) -> String {
     let mut table = Table::new(&["ID", "TYPE", "ALIAS", "REACHABILITY", "ADDRESSES"]);
     for node in nodes {
         let addresses: Vec<String> = node.addresses.iter().map(ToString::to_string).collect();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! `nyala node remove`: a metadata or storage node goes, for good. It must be offline and without targets, so nothing is lost
-//! by it.
+//! `nyala node remove`: a metadata or storage node goes, for good. It must be offline and without targets, so no data is lost by
+//! it; but its directory never registers again, so it wants a second word.
 
+use super::set_alias::named;
+use super::words::word;
 use crate::cluster::ClusterArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, show};
 use crate::role::block_on;
-use nyala_wire::NodeId;
-use nyala_wire::map::Node;
 use nyala_wire::mgmt::GroupOrder;
 
 /// Flags of `nyala node remove`.
@@ -17,6 +17,9 @@ pub struct NodeRemoveArgs {
     /// Id or alias of the node
     #[arg(value_name = "NODE")]
     pub node: String,
+    /// I know what goes; without it nothing is changed
+    #[arg(long)]
+    pub yes: bool,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
@@ -26,14 +29,15 @@ pub fn run(args: NodeRemoveArgs, output: Output) -> Outcome {
     let removed = block_on(async {
         let cluster = args.cluster.find()?;
         let node = named(&cluster.map().await?.nodes, &args.node)?;
+        if !args.yes {
+            let (id, alias, role) = (node.id, &node.alias, word(&node.role));
+            return Err(Failure::usage(format!(
+                "{role} node {id} ({alias}) would go for good, and its directory could never register again; if that is what you \
+                 want: nyala node remove {id} --yes"
+            )));
+        }
         cluster.order_groups(GroupOrder::RemoveNode { node: node.id }).await?;
         Ok(node)
     })?;
     show(output, &removed, |node| format!("Node {} ({}) is removed.\n", node.id, node.alias)).map(|_| Exit::Ok)
-}
-
-fn named(nodes: &[Node], name: &str) -> Result<Node, Failure> {
-    let id = name.parse().ok().map(NodeId);
-    let found = nodes.iter().find(|node| node.alias == name || Some(node.id) == id);
-    found.cloned().ok_or_else(|| Failure::failed(format!("there is no node {name:?}; see nyala node list")))
 }

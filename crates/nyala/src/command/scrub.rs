@@ -2,13 +2,14 @@
 
 //! `nyala scrub`: reads everything on storage targets, compares it with its checksums, repairs what is mirrored.
 
+use super::scrub_status::totals;
 use super::scrub_targets::chosen;
 use crate::cluster::ClusterArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, Table, show};
 use crate::role::block_on;
 use crate::units::{Size, Span};
-use crate::walk::{Look, Reason, ScrubReport, Work, scrub};
+use crate::walk::{Look, Reason, ScrubReport, Work, scrub, shown};
 use nyala_wire::TargetId;
 use std::rc::Rc;
 use tokio::task::JoinSet;
@@ -57,14 +58,20 @@ pub fn run(args: ScrubArgs, output: Output) -> Outcome {
         let cluster = args.cluster.find()?;
         let look = Rc::new(if args.remove { Look::to_remove(&cluster).await? } else { Look::at(&cluster).await? });
         let mut scrubs = JoinSet::new();
-        for target in chosen(&look.client.map(), &args.targets)? {
+        let (map, targets) = (look.client.map(), chosen(&look.client.map(), &args.targets)?);
+        let total = totals(&cluster, &map, &targets).await.map(|totals| totals.iter().sum());
+        for target in targets {
             let look = look.clone();
             scrubs.spawn_local(async move { scrub(&look, target, work).await });
         }
-        let mut all = Vec::new();
-        while let Some(done) = scrubs.join_next().await {
-            all.push(done.map_err(|error| Failure::failed(error.to_string()))?);
-        }
+        let done = async {
+            let mut all = Vec::new();
+            while let Some(done) = scrubs.join_next().await {
+                all.push(done.map_err(|error| Failure::failed(error.to_string()))?);
+            }
+            Ok::<_, Failure>(all)
+        };
+        let mut all = shown(&look, "scrub", total, done).await?;
         all.sort_by_key(|report| report.target);
         // What it asked for is known; a failing goodbye changes nothing.
         let _ = look.client.shutdown().await;

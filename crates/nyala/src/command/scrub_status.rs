@@ -51,6 +51,16 @@ async fn ask_all(cluster: &Cluster, named: &[TargetId]) -> Result<Vec<TargetStat
     Ok(all)
 }
 
+/// How much there is to read on each of these targets, in their order, as their services estimate; `None` where one does not say.
+pub(super) async fn totals(cluster: &Cluster, map: &ClusterMap, targets: &[TargetId]) -> Option<Vec<u64>> {
+    let pool = Pool::new(cluster.handshake(), PoolOptions::default());
+    let mut totals = Vec::new();
+    for target in targets {
+        totals.push(ask(map, &pool, *target).await.ok()?.total_bytes);
+    }
+    Some(totals)
+}
+
 async fn ask(map: &ClusterMap, pool: &Pool, target: TargetId) -> Result<ScrubState, Failure> {
     let endpoint = map.node_of(target).map(|node| Endpoint { addresses: node.addresses.clone() });
     let endpoint = endpoint.ok_or_else(|| Failure::failed("its service is not in the cluster map"))?;

@@ -11,6 +11,7 @@ mod found;
 mod leftover;
 mod owner;
 mod scrub;
+mod shown;
 mod steps;
 
 pub use compare::{Compared, Difference, compare};
@@ -19,4 +20,5 @@ pub use found::{Damage, Leftover};
 pub use found::{Reason, ScrubReport};
 pub use owner::Owner;
 pub use scrub::{Work, scrub};
+pub use shown::shown;
 pub use steps::Look;

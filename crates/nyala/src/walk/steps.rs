@@ -10,14 +10,13 @@ use nyala_wire::storage::{BLOCK_BYTES, MAX_IO_BYTES, StorageOp, StorageReply, St
 use nyala_wire::walk::{PIECE_BYTES, WalkAt, WalkPiece};
 use nyala_wire::{TargetId, WireError, codec, message_type};
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Longest wait for the answer to a step.
 const STEP_TIMEOUT: Duration = Duration::from_secs(10);
 /// A target that does not answer is asked again for so long.
 const TARGET_TIMEOUT: Duration = Duration::from_secs(20);
-/// Between two lines of the log that say how far it is.
-const TELL: Duration = Duration::from_secs(10);
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(300);
 
@@ -27,6 +26,8 @@ pub struct Look {
     pub client: Client,
     /// Connections to its services.
     pub pool: Pool,
+    /// Bytes that all walks have looked at.
+    pub walked: AtomicU64,
 }
 
 /// Pieces of a target, one after the other.
@@ -39,7 +40,6 @@ pub struct Steps<'a> {
     next: Option<WalkAt>,
     pieces: VecDeque<WalkPiece>,
     began: Instant,
-    told: Instant,
     /// Bytes that were looked at.
     pub bytes: u64,
 }
@@ -56,13 +56,14 @@ impl Look {
     }
 
     fn with(client: Client, cluster: &Cluster) -> Look {
-        Look { client, pool: Pool::new(cluster.handshake(), PoolOptions::default()) }
+        let pool = Pool::new(cluster.handshake(), PoolOptions::default());
+        Look { client, pool, walked: AtomicU64::new(0) }
     }
 
     /// All pieces of a target.
     pub fn walk(&self, target: TargetId, verify: bool, rate: u64) -> Steps<'_> {
-        let (next, pieces, now) = (Some(WalkAt::default()), VecDeque::new(), Instant::now());
-        Steps { look: self, target, verify, rate, next, pieces, began: now, told: now, bytes: 0 }
+        let (next, pieces) = (Some(WalkAt::default()), VecDeque::new());
+        Steps { look: self, target, verify, rate, next, pieces, began: Instant::now(), bytes: 0 }
     }
 
     /// A piece as it is now; one without data if there is none.
@@ -119,12 +120,11 @@ impl Steps<'_> {
             tokio::time::sleep_until((self.began + due).into()).await;
             let (pieces, next) = self.look.step(self.target, at, self.bytes_of_a_step(), self.verify).await?;
             self.next = next.filter(|next| *next > at);
-            self.bytes += pieces.iter().map(|piece| u64::from(piece.present.count_ones()) * BLOCK_BYTES).sum::<u64>();
+            let present = |piece: &WalkPiece| u64::from(piece.present.count_ones()) * BLOCK_BYTES;
+            let bytes = pieces.iter().map(present).sum::<u64>();
+            self.bytes += bytes;
+            self.look.walked.fetch_add(bytes, Ordering::Relaxed);
             self.pieces.extend(pieces);
-            if self.told.elapsed() >= TELL {
-                self.told = Instant::now();
-                tracing::info!(target_id = %self.target, bytes = self.bytes, inode = %at.file.inode, "looked at so far");
-            }
         }
         Ok(self.pieces.front())
     }

@@ -80,7 +80,7 @@ pub fn replace_management(site: &mut Site) {
     let of_third = |node: &&serde_json::Value| node["addresses"].to_string().contains(&at);
     let id = nodes.as_array().unwrap().iter().find(of_third).unwrap()["node"].clone();
     site.on("m3").stop("mgmtd", "KILL");
-    site.runs("m1", "nyala mgmt remove ID", &[("ID", &id.to_string())]);
+    site.runs("m1", "nyala mgmt remove ID --yes", &[("ID", &id.to_string())]);
     site.on("m3").sh("rm -r /var/lib/nyala/mgmtd").must();
     let m1 = site.address("m1");
     site.serves("m3", "nyala mgmtd --join HOST", &[("HOST", &m1)], "");
@@ -88,6 +88,45 @@ pub fn replace_management(site: &mut Site) {
     let nodes = site.json("nyala mgmt list");
     let again = nodes.as_array().unwrap().iter().any(|node| node["node"] == id);
     assert!(!again, "no number is given twice: {id} in {nodes}");
+}
+
+/// Two of three management machines are lost for good; the third goes on, and what comes back of them is refused.
+pub fn recover_management(site: &mut Site) {
+    for name in ["m2", "m3"] {
+        site.on(name).stop("mgmtd", "KILL");
+        site.on(name).sh("mv /var/lib/nyala/mgmtd /var/lib/nyala/lost").must();
+    }
+    assert!(!site.tries("m1", "nyala mgmt recover", &[]).ok(), "its service runs");
+    site.on("m1").stop("mgmtd", "TERM");
+    let look = site.runs("m1", "nyala mgmt recover", &[]);
+    let m3 = site.address("m3");
+    for part in ["GIVEN UP", "Nothing was changed", "May be lost", &m3] {
+        assert!(look.contains(part), "{part} in {look}");
+    }
+    site.runs("m1", "nyala mgmt recover --yes", &[]);
+    site.serves("m1", "nyala mgmtd", &[], "");
+    site.until_whole(1, 5);
+    site.work();
+    // Both come back at once: a majority of what they remember.
+    for name in ["m2", "m3"] {
+        site.on(name)
+            .sh("(nyala mgmtd --dir /var/lib/nyala/lost; echo $? > /root/lost) > /root/lost.log 2>&1 < /dev/null &")
+            .must();
+    }
+    for name in ["m2", "m3"] {
+        site.until("it ends", |site| site.on(name).sh("test -s /root/lost").ok());
+        let said = site.on(name).sh("cat /root/lost.log /root/lost; rm -r /var/lib/nyala/lost").must();
+        assert!(said.contains("was removed from the cluster") && said.trim().ends_with('5'), "{said}");
+    }
+    let (m1, list) = (site.address("m1"), site.json("nyala mgmt list"));
+    assert_eq!(list.as_array().map(Vec::len), Some(1), "{list}");
+    for name in ["m2", "m3"] {
+        site.serves(name, "nyala mgmtd --join HOST", &[("HOST", &m1)], "");
+    }
+    site.until_whole(3, 5);
+    site.work();
+    let audit = site.json("nyala audit").to_string();
+    assert!(audit.contains("mgmt recover"), "{audit}");
 }
 
 /// A disk that is not mounted: its target is offline, nothing is made in its place, and the others are served.

@@ -58,7 +58,7 @@ pub fn retire(site: &mut Site) {
             site.tries("m1", "nyala target remove TARGET --yes", &[("TARGET", target)]).ok()
         });
     }
-    site.runs("m1", "nyala node remove NODE", &[("NODE", &node.to_string())]);
+    site.runs("m1", "nyala node remove NODE --yes", &[("NODE", &node.to_string())]);
     site.until_whole(3, 5);
     site.work();
     site.runs("m1", "nyala mirror check", &[]);
@@ -95,7 +95,7 @@ pub fn move_slots(site: &mut Site) {
     let node = targets.as_array().unwrap().iter().find(ours).unwrap()["node"].to_string();
     site.on("m2").stop("meta", "TERM");
     site.until("it is offline", |site| site.tries("m1", "nyala target remove TARGET --yes", &[("TARGET", &new)]).ok());
-    site.runs("m1", "nyala node remove NODE", &[("NODE", &node)]);
+    site.runs("m1", "nyala node remove NODE --yes", &[("NODE", &node)]);
     site.look();
 }
 

@@ -90,6 +90,11 @@ pub fn look_around(site: &mut Site) {
     ] {
         site.runs("m1", said, &[]);
     }
+    // So slow that it has to say how far it is, and nothing but the result on standard output.
+    let slow = site.on("m1").sh("nyala scrub --rate 100k --output json --log-level info 2> /root/progress");
+    assert!(slow.ok() && serde_json::from_str::<serde_json::Value>(&slow.out).is_ok(), "{}", slow.describe());
+    let told = site.on("m1").sh("cat /root/progress").must();
+    assert!(told.contains("so far: scrub: ") && told.contains("/s"), "{told}");
     site.runs("m1", "nyala COMMAND --help", &[("COMMAND", "scrub")]);
     site.runs("m1", "nyala config check FILE", &[("FILE", "/etc/nyala/client.toml")]);
     site.runs("m1", "nyala health bundle --file FILE", &[("FILE", "/root/report.tar.gz")]);

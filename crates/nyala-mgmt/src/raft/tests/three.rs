@@ -65,7 +65,7 @@ async fn node(id: u64, dir: &Path, address: SocketAddr) -> Node {
     let raft = Raft::new(id, Arc::new(config), network, log.clone(), machine.clone()).await.unwrap();
     let server = Server::bind(&[address], handshake, ServerOptions::default()).unwrap();
     let (address, stop) = (server.local_addresses()[0], server.shutdown_handle());
-    let receiver = Rc::new(Receiver::new(raft.clone(), peers, log));
+    let receiver = Rc::new(Receiver::new(raft.clone(), peers, log, machine.view()));
     let service = Rc::new(RaftService(receiver.clone()));
     tokio::task::spawn_local(async move { server.serve(service).await.unwrap() });
     Node { raft, receiver, machine, address, stop }

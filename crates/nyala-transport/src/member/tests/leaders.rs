@@ -94,3 +94,29 @@ async fn a_map_that_somebody_told_of_is_fetched_although_the_poll_hangs() {
     };
     LocalSet::new().run_until(test).await;
 }
+
+/// Nodes that an operator gave up come back with their directories and find a majority among themselves.
+#[tokio::test]
+async fn management_that_was_given_up_gives_nobody_a_lease() {
+    let test = async {
+        let (goes_on, given_up) = (fake(), follower(Vec::new()));
+        goes_on.borrow_mut().version = MapVersion(9).after_recovery().unwrap().0;
+        let (one, stop_one) = serve(&goes_on, any_port());
+        let (two, _stop) = serve(&given_up, any_port());
+        let member = join(vec![two, one]).await.unwrap();
+        let version = member.watch().newer_than(MapVersion(0)).await.version;
+        assert_eq!(version.recoveries(), 1);
+        given_up.borrow_mut().follows = None;
+        given_up.borrow_mut().version = 999;
+        // Both say that they lead; then only the one that was given up is there.
+        until("heartbeats are answered", || goes_on.borrow().heartbeats > 2).await;
+        stop_one.stop();
+        until("it asks the other one", || given_up.borrow().heartbeats > 2).await;
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        assert!(!member.lease_valid(), "a lease of management that was given up");
+        assert_eq!(member.map().version, version);
+        let error = member.mgmt().call(&WATCH).await.unwrap_err();
+        assert!(error.is_transient() && error.to_string().contains("mgmt recover"), "{error}");
+    };
+    LocalSet::new().run_until(test).await;
+}

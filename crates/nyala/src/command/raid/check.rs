@@ -26,7 +26,7 @@ pub fn run(args: RaidCheckArgs, output: Output) -> Outcome {
     let found = block_on(async {
         let sets = Sets::of(&args.cluster.find()?).await?;
         sets.order(args.target, RaidOrder::Check).await?;
-        sets.wait(args.target, |set| !set.scrub.running).await
+        sets.until_checked(args.target).await
     })?;
     let all = [found];
     show(output, &all, |all| render(all))?;

@@ -34,7 +34,7 @@ pub fn run(args: RaidRebuildArgs, output: Output) -> Outcome {
         let sets = Sets::of(&args.cluster.find()?).await?;
         let order = RaidOrder::Rate { bytes_per_s: args.rate.map(|size| size.0) };
         let found = sets.order(args.target, order).await?;
-        if args.wait { sets.wait(args.target, |set| !set.rebuilding).await } else { Ok(found) }
+        if args.wait { sets.until_rebuilt(args.target).await } else { Ok(found) }
     })?;
     let all = [found];
     show(output, &all, |all| render(all))?;

@@ -2,7 +2,7 @@
 
 //! `beegfs-ctl --startresync` and `--resyncstats`.
 
-use crate::command::mirror_resync::{Progress, ask};
+use crate::command::mirror_resync_figures::{Progress, ask};
 use crate::compat::{cluster, notice::notice, words::Words};
 use crate::exit::{Failure, Outcome};
 use crate::output::print;

@@ -23,7 +23,7 @@ pub async fn compare(
     differ: &mut Vec<ChunkDiffers>,
     unchecked: &mut Vec<Unchecked>,
 ) {
-    let look = Look { client: ask.client.clone(), pool: ask.pool.clone() };
+    let look = Look { client: ask.client.clone(), pool: ask.pool.clone(), walked: Default::default() };
     for member in &pairs.members {
         let compared = compare_two(&look, pairs.group, [pairs.primary, *member], false, RATE).await;
         progress.compared(0, compared.bytes);

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! How far a command is, for whoever waits for it: a line on a terminal, drawn again and again; elsewhere lines in the log. Always on
+//! standard error, so that standard output has results only. What lasts less than two seconds shows nothing.
+//!
+//! **Failure model.** What is counted may be an estimate, go back, or not be known: the line then says less ([`Pace`]). A terminal that
+//! does not take the line is the library's business: nothing of it fails a command.
+
+mod pace;
+
+pub use pace::{Counted, Pace};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::future::Future;
+use std::io::IsTerminal;
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+/// Nothing is shown before.
+const AFTER: Duration = Duration::from_secs(2);
+/// Between two lines in the log.
+const IN_LOG: Duration = Duration::from_secs(5);
+/// Between two looks at how far something is.
+const LOOK: Duration = Duration::from_millis(250);
+/// How often the line on a terminal is drawn, a second.
+const DRAWN_A_SECOND: u8 = 5;
+/// The line on a terminal, cut to its width: how long it takes so far, and how far it is.
+const LINE: &str = "{spinner} {elapsed_precise} {wide_msg}";
+/// The same where the end is known.
+const BAR: &str = "{elapsed_precise} [{bar:16}] {wide_msg}";
+
+/// Where it is shown.
+pub struct Shown {
+    bar: ProgressBar,
+    in_log: bool,
+    began: Instant,
+    told: Instant,
+}
+
+impl Default for Shown {
+    fn default() -> Shown {
+        let in_log = !std::io::stderr().is_terminal();
+        let target = match in_log {
+            true => ProgressDrawTarget::hidden(),
+            false => ProgressDrawTarget::stderr_with_hz(DRAWN_A_SECOND),
+        };
+        let bar = ProgressBar::with_draw_target(None, target);
+        bar.set_style(style(LINE));
+        let now = Instant::now();
+        Shown { bar, in_log, began: now, told: now }
+    }
+}
+
+/// What is shown does not depend on a style that the library does not take.
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
+}
+
+impl Shown {
+    /// Since when.
+    pub fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// Shows a line, if it is time for one; and a bar, where the part that is done is known.
+    pub fn tell(&mut self, line: impl FnOnce() -> String, part: Option<(u64, u64)>) {
+        if self.in_log {
+            if self.told.elapsed() >= IN_LOG {
+                self.told = Instant::now();
+                tracing::info!("so far: {}", line());
+            }
+            return;
+        }
+        if self.began.elapsed() < AFTER {
+            return;
+        }
+        if let Some((done, total)) = part {
+            if self.bar.length().is_none() {
+                self.bar.set_style(style(BAR));
+            }
+            self.bar.set_length(total);
+            self.bar.set_position(done.min(total));
+        }
+        self.bar.set_message(line());
+        self.bar.tick();
+    }
+}
+
+impl Drop for Shown {
+    /// What comes out is what counts; the line goes.
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Does something, and shows meanwhile how far it is. `look` says how much is done, and of how much, as far as it is known.
+pub async fn during<T>(
+    what: &str,
+    unit: Counted,
+    look: impl Fn() -> (u64, Option<u64>),
+    work: impl Future<Output = T>,
+) -> T {
+    let (mut shown, mut pace) = (Shown::default(), Pace::default());
+    let (mut work, mut looks) = (pin!(work), tokio::time::interval(LOOK));
+    looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut work => return done,
+            _ = looks.tick() => {
+                let (done, total) = look();
+                pace.note(shown.began().elapsed(), done);
+                let part = total.filter(|total| *total >= done && *total > 0).map(|total| (done, total));
+                shown.tell(|| pace.line(what, unit, total), part);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn the_library_takes_the_styles() {
+        for template in [LINE, BAR] {
+            assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
+        }
+    }
+
+    #[tokio::test]
+    async fn work_is_done_and_looked_at_meanwhile() {
+        let looks = Cell::new(0);
+        let look = || {
+            looks.set(looks.get() + 1);
+            (looks.get(), None)
+        };
+        let work = async {
+            tokio::time::sleep(LOOK * 4).await;
+            7
+        };
+        assert_eq!(during("test", Counted::Things("looks"), look, work).await, 7);
+        assert!((1..=5).contains(&looks.get()), "{} looks", looks.get());
+    }
+}
