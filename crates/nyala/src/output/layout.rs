@@ -5,20 +5,19 @@
 use comfy_table::{CellAlignment, ColumnConstraint, Width};
 use nyala_bench::document::Table as Rows;
 
-/// Columns of a terminal that does not say how many it has, and of whatever is no terminal.
-const COLUMNS: usize = 80;
+/// A terminal that says it has fewer is taken to have so many.
+const FEWEST: usize = 40;
+/// Of what is no terminal: a row stays one line for who reads it with a program.
+const UNBOUNDED: usize = u16::MAX as usize;
 /// Blanks between two columns of a table.
 const GAP: usize = 2;
 /// No column of a table becomes narrower.
 const NARROWEST: usize = 4;
 
-/// How wide a table may be: as the terminal. Tests of what a table says ask for no width; those of the layout name one.
+/// How wide a table may be: as the terminal. Tests of what a table says are run on any; those of the layout name a width.
 fn columns() -> usize {
-    if cfg!(test) {
-        return usize::from(u16::MAX);
-    }
-    let said = console::Term::stdout().size_checked();
-    said.map_or(COLUMNS, |(_, columns)| usize::from(columns).max(COLUMNS / 2))
+    let said = if cfg!(test) { None } else { console::Term::stdout().size_checked() };
+    said.map_or(UNBOUNDED, |(_, columns)| usize::from(columns).max(FEWEST))
 }
 
 /// Widths for columns that would like to be so wide, so that all fit: the widest gives way, first down to its heading, then farther.
