@@ -72,6 +72,15 @@ fn is(error: &Error, code: ErrorCode) -> bool {
     error.code() == code
 }
 
+/// Whether it says that what a disk has is not what was written.
+fn tells_damage(error: &Error) -> bool {
+    match error {
+        Error::Checksum { .. } => true,
+        Error::WriteBack { source, .. } => tells_damage(source),
+        other => is(other, ErrorCode::CHECKSUM),
+    }
+}
+
 impl Worker {
     pub async fn begin(id: ClientId, mgmt: &[SocketAddr], random: Random) -> Result<Worker, Error> {
         let client = Client::connect(client_config(mgmt, &format!("client{id}"))).await?;
@@ -137,7 +146,7 @@ impl Worker {
         if let Err(error) = done {
             tracing::info!("client {}: {what}: {error}", self.id);
             ledger(|ledger| {
-                if is(&error, ErrorCode::CHECKSUM) {
+                if tells_damage(&error) {
                     ledger.told_of_damage(&format!("client {}: {what}: {error}", self.id), now());
                 }
                 ledger.count(&format!("{what} failed: {}", error.code()));
@@ -444,7 +453,7 @@ impl Worker {
     async fn unless_damaged(&self, dir: usize, name: &str, seen: Done) -> Done {
         let Err(error) = seen else { return Ok(()) };
         let inode = self.client.lookup(self.dirs[dir], name.as_bytes()).await?.inode.to_string();
-        if !is(&error, ErrorCode::CHECKSUM) || !ledger(|ledger| ledger.damaged.contains(&inode)) {
+        if !tells_damage(&error) || !ledger(|ledger| ledger.damaged.contains(&inode)) {
             return Err(error);
         }
         ledger(|ledger| ledger.count("damage is told in the end"));
