@@ -195,7 +195,7 @@ impl Ledger {
 
     /// A client was told that bytes of a file are damaged. They are only where bits flipped, or a disk failed.
     pub fn told_of_damage(&mut self, what: &str, now: u64) {
-        let wrong = self.damaged.is_empty() && !self.doubts.get(&0).is_some_and(|until| *until > now);
+        let wrong = self.damaged.is_empty() && self.doubts.get(&0).is_none_or(|until| *until <= now);
         self.found("damage is told where there is some", wrong.then(|| what.to_owned()));
     }
 
