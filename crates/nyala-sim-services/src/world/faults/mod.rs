@@ -275,6 +275,8 @@ impl Faults {
             }
             22 => {
                 disks::fill(random, &cluster.servers[server]);
+                // What a client has written and not synced may not fit any more: its next sync says so.
+                ledger(|ledger| ledger.disk_fails(now() + LONGEST + AFTERMATH));
                 self.later(End::Empty(server));
             }
             _ => {
