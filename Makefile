@@ -162,8 +162,10 @@ asan: deps ## unit tests of the crates with unsafe code under AddressSanitizer (
 	  $(addprefix -p ,$(or $(ASAN),nyala-ring nyala-transport nyala-store nyala-storage nyala-fuse nyala-parity))
 
 .PHONY: sim
-sim: ## run clusters under seeded faults: pure machines (SEEDS=, FIRST=, BREAK=rule|all), then the services as shipped (SERVICES=)
-	cargo run --release --locked -p nyala-sim -- --seeds $(or $(SEEDS),10000) --first $(or $(FIRST),0) $(if $(BREAK),--break $(BREAK))
+sim: ## run clusters under seeded faults: pure machines (SEEDS=, FIRST=, OF=storage|meta, BREAK=all, or BREAK=rule with OF=), then the services as shipped (SERVICES=)
+	for of in $(or $(OF),storage meta); do \
+	  cargo run --release --locked -p nyala-sim -- --of $$of --seeds $(or $(SEEDS),10000) --first $(or $(FIRST),0) $(if $(BREAK),--break $(BREAK)) || exit 1; \
+	done
 	cargo run --release --locked -p nyala-sim-services -- --seeds $(or $(SERVICES),1000) --first $(or $(FIRST),0)
 
 .PHONY: sim-mutations

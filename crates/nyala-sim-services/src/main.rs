@@ -5,21 +5,27 @@
 //! ```text
 //! nyala-sim-services [--seeds N] [--first SEED] [--jobs J]   runs seeds, each in a process of its own; --until-found
 //! nyala-sim-services --one SEED [--trace FILE]              runs one; SIM_LOG=nyala_client=debug,... shows what is logged
+//! nyala-sim-services --shrink SEED [--seconds S] [--tries N]          leaves out of a failing seed what it does not need, and prints the command for the rest
+//! nyala-sim-services --one SEED --suspect COUNT             takes a count of the statistics for a finding: to see, or shrink, when it happens
 //! SIM_MOVES=1 has slots moved in every run, SIM_MOVES=0 in none, in place of a quarter of them; SIM_SPLITS=1 has directories split, in none without it
+//! SIM_FLIPS, SIM_FULL and SIM_CLOCKS (1: in every run that may have them, 0: in none, else in a third): bits flip on disks, disks are full for a while, clocks run apart
 //! SIM_SYNC_CUTS=1 has power fail right after clients were told that something is synced, too
 //! ```
 
 mod check;
 mod conform;
+mod environment;
 mod kernel;
 mod many;
+mod memory;
 mod options;
 mod random;
+mod shrink;
+mod without;
 mod world;
 
 use kernel::{clock, real, trace::Trace, with};
 use options::Options;
-use std::ffi::CString;
 use std::os::unix::process::CommandExt;
 use world::cluster::secret_file;
 use world::run::Plan;
@@ -32,10 +38,11 @@ fn main() {
             std::process::exit(2);
         }
     };
-    match (options.conform, options.one) {
-        (Some(simulated), _) => conform::run(simulated),
-        (None, Some(seed)) => one(seed, &options),
-        (None, None) => many::run(&options),
+    match (options.conform, options.one, options.shrink) {
+        (Some(simulated), ..) => conform::run(simulated),
+        (None, Some(seed), _) => one(seed, &options),
+        (None, None, Some(seed)) => shrink::run(seed, &options),
+        (None, None, None) => many::run(&options),
     }
 }
 
@@ -84,7 +91,7 @@ impl tracing_subscriber::fmt::time::FormatTime for Log {
 fn one(seed: u64, options: &Options) {
     settle();
     let dir = tempfile::tempdir_in("/var/tmp").expect("there is a directory for temporary files");
-    let trace = options.trace.as_ref().map(|path| open(path));
+    let trace = options.trace.as_ref().map(|path| real::create_file(path));
     // Paths are the same in every run.
     std::env::set_current_dir(dir.path()).expect("it was just made");
     if let Ok(filter) = std::env::var("SIM_LOG") {
@@ -99,12 +106,17 @@ fn one(seed: u64, options: &Options) {
         with(|kernel| kernel.complaints.push(format!("panic: {panic}")));
     }));
     nyala_transport::Secret::generate(&secret_file()).expect("the directory is empty");
-    world::run::run(Plan { seed, size: options.size, faults: options.faults, trip: options.trip });
+    check::ledger(|ledger| ledger.suspect = options.suspect.clone());
+    let without = options.without.clone();
+    world::run::run(Plan { seed, size: options.size, faults: options.faults, without, trip: options.trip });
     let (events, hash, now, turns, complaints) = with(|kernel| {
         let (events, hash) = kernel.trace.finish();
         (events, hash, kernel.sched.now, kernel.sched.turns, std::mem::take(&mut kernel.complaints))
     });
-    let (findings, counts) = check::ledger(|ledger| (std::mem::take(&mut ledger.findings), ledger.counts.clone()));
+    let (findings, counts, of) = check::ledger(|ledger| {
+        let of = (ledger.accidents, ledger.operations.clone(), ledger.most.clone());
+        (std::mem::take(&mut ledger.findings), ledger.counts.clone(), of)
+    });
     let findings: Vec<String> = complaints.into_iter().chain(findings).collect();
     let took = (real::now() - began) / clock::MILLI;
     let mut text = String::new();
@@ -114,6 +126,13 @@ fn one(seed: u64, options: &Options) {
     for (what, count) in counts {
         text += &format!("COUNT {count} {what}\n");
     }
+    for (what, most) in of.2 {
+        text += &format!("MOST {most} {what}\n");
+    }
+    text += &format!("PLAN accidents {}\n", of.0);
+    for (place, count) in of.1 {
+        text += &format!("PLAN operations-of-{place} {count}\n");
+    }
     text += &format!(
         "END seed {seed}: {} s simulated, {took} ms, {turns} turns, {events} events, trace {hash:016x}\n",
         now / clock::SECOND
@@ -122,11 +141,4 @@ fn one(seed: u64, options: &Options) {
     drop(std::fs::remove_dir_all(dir.path()));
     real::write_all(1, text.as_bytes());
     real::end(i32::from(!findings.is_empty()));
-}
-
-fn open(path: &str) -> i32 {
-    let path = CString::new(path).expect("a path has no zero byte");
-    let flags = (libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC) as usize;
-    // SAFETY: a path that ends with a zero byte.
-    unsafe { real::call(libc::SYS_open, [path.as_ptr() as usize, flags, 0o644, 0, 0, 0]) as i32 }
 }

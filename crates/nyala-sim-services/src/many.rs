@@ -2,6 +2,7 @@
 
 //! Many seeds: each in a process of its own, whose memory lies at the same addresses every time.
 
+use crate::environment;
 use crate::options::Options;
 use std::collections::BTreeMap;
 use std::process::{Command, ExitStatus};
@@ -15,6 +16,8 @@ struct Sum {
     seeds: u64,
     simulated_s: u64,
     counts: BTreeMap<String, u64>,
+    /// The largest of each, of all seeds.
+    most: BTreeMap<String, u64>,
     findings: Vec<String>,
 }
 
@@ -33,11 +36,11 @@ pub fn run(options: &Options) {
                     if seed >= options.first + options.seeds || late || done.load(Ordering::Relaxed) {
                         return;
                     }
-                    let (text, status) = one(seed);
+                    let (text, status) = one(seed, &[]);
                     let mut sum = sum.lock().expect("nobody panics with it");
                     // What the others are still at counts for nothing: the number of seeds is of those until the finding.
                     if !done.load(Ordering::Relaxed) {
-                        sum.add(seed, &text, status);
+                        sum.add(options, seed, &text, status);
                         done.store(options.until_found && !sum.findings.is_empty(), Ordering::Relaxed);
                     }
                 }
@@ -47,6 +50,9 @@ pub fn run(options: &Options) {
     let sum = sum.into_inner().expect("nobody panicked with it");
     for (what, count) in &sum.counts {
         println!("{count:8} {what}");
+    }
+    for (what, most) in &sum.most {
+        println!("{most:8} at most: {what}");
     }
     let took = began.elapsed().as_secs_f64();
     println!(
@@ -59,10 +65,11 @@ pub fn run(options: &Options) {
     std::process::exit(i32::from(!sum.findings.is_empty()));
 }
 
-fn one(seed: u64) -> (String, Option<ExitStatus>) {
+/// Runs one seed in a process of its own, with the words of this one's command line and more: what it said, and how it ended.
+pub fn one(seed: u64, more: &[String]) -> (String, Option<ExitStatus>) {
     let program = std::env::current_exe().expect("a process knows its program");
     let words = std::env::args().skip(1).collect::<Vec<_>>();
-    let output = Command::new(program).args(words).arg("--one").arg(seed.to_string()).output();
+    let output = Command::new(program).args(words).args(more).arg("--one").arg(seed.to_string()).output();
     match output {
         Ok(output) => {
             let all = [&output.stdout[..], &output.stderr[..]].map(String::from_utf8_lossy).concat();
@@ -72,14 +79,32 @@ fn one(seed: u64) -> (String, Option<ExitStatus>) {
     }
 }
 
+/// The words of a command line that make the same world.
+pub fn same_world(options: &Options) -> String {
+    let size = options.size;
+    let sizes = [
+        ("mgmt", size.mgmt),
+        ("meta", size.meta),
+        ("spares", size.spares),
+        ("storage", size.storage),
+        ("clients", size.clients),
+    ];
+    let faults = if options.faults { "" } else { " --no-faults" };
+    sizes.iter().map(|(name, count)| format!(" --{name} {count}")).collect::<String>() + faults
+}
+
 impl Sum {
-    fn add(&mut self, seed: u64, text: &str, status: Option<ExitStatus>) {
+    fn add(&mut self, options: &Options, seed: u64, text: &str, status: Option<ExitStatus>) {
         self.seeds += 1;
         let mut found = false;
         for line in text.lines() {
             if let Some(count) = line.strip_prefix("COUNT ") {
                 let (number, what) = count.split_once(' ').unwrap_or_default();
                 *self.counts.entry(what.into()).or_default() += number.parse::<u64>().unwrap_or(0);
+            } else if let Some(most) = line.strip_prefix("MOST ") {
+                let (number, what) = most.split_once(' ').unwrap_or_default();
+                let known = self.most.entry(what.into()).or_default();
+                *known = number.parse::<u64>().unwrap_or(0).max(*known);
             } else if let Some(end) = line.strip_prefix("END ") {
                 let simulated = end.split(&[':', ' '][..]).filter_map(|word| word.parse::<u64>().ok()).nth(1);
                 self.simulated_s += simulated.unwrap_or(0);
@@ -92,6 +117,11 @@ impl Sum {
             if !found {
                 println!("FINDING seed {seed}: the run ended with {status:?}:\n{text}");
             }
+            println!(
+                "{}nyala-sim-services --shrink {seed}{} looks for less",
+                environment::words(),
+                same_world(options)
+            );
             self.findings.push(seed.to_string());
         }
     }

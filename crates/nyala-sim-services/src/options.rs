@@ -2,6 +2,7 @@
 
 //! The command line.
 
+use crate::without::{self, Without};
 use crate::world::cluster::Size;
 use crate::world::trip::Trip;
 
@@ -23,6 +24,14 @@ pub struct Options {
     pub trip: Option<(Trip, u64)>,
     /// Stops at the first finding.
     pub until_found: bool,
+    /// What is left out of a run.
+    pub without: Without,
+    /// Counts as a finding if it happens: what is counted under this name.
+    pub suspect: Option<String>,
+    /// Looks for less of this seed that shows its finding still.
+    pub shrink: Option<u64>,
+    /// Runs that it takes for that at most.
+    pub most_tries: u64,
 }
 
 impl Options {
@@ -40,6 +49,10 @@ impl Options {
             most_seconds: None,
             trip: None,
             until_found: false,
+            without: Without::default(),
+            suspect: None,
+            shrink: None,
+            most_tries: u64::MAX,
         };
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or(format!("{word} needs a value"));
@@ -58,6 +71,10 @@ impl Options {
                     let what = Trip::parse(what).ok_or(format!("{what} is no trip"))?;
                     options.trip = Some((what, number(times.into())?));
                 }
+                without::OPTION => options.without.add(&value()?)?,
+                "--suspect" => options.suspect = Some(value()?),
+                "--shrink" => options.shrink = Some(number(value()?)?),
+                "--tries" => options.most_tries = number(value()?)?,
                 "--until-found" => options.until_found = true,
                 "--no-faults" => options.faults = false,
                 "--mgmt" => options.size.mgmt = number(value()?)? as usize,

@@ -40,6 +40,12 @@ impl Random {
         self.below(times) == 0
     }
 
+    /// One of them, if there is any.
+    pub fn pick_of<T>(&mut self, mut of: Vec<T>) -> Option<T> {
+        let at = self.index(of.len());
+        (at < of.len()).then(|| of.swap_remove(at))
+    }
+
     pub fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
         &of[self.index(of.len())]
     }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 type Nanos = u64;
 
 /// What a client that is gone has asked for may arrive for so long; and so long a change may be unsynced.
-const LATE: Nanos = 40_000_000_000;
+pub const LATE: Nanos = 40_000_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Name {

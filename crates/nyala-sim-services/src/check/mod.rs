@@ -5,23 +5,31 @@
 pub mod append;
 pub mod exclusive;
 pub mod locks;
+pub mod memory;
 pub mod mirrors;
+pub mod names;
 pub mod register;
 pub mod said_again;
+pub mod waits;
 
 use append::Appended;
 use exclusive::Exclusive;
 use locks::Inside;
+use names::{History, Op, Outcome, Verdict};
 use nyala_wire::Slot;
 use register::Register;
 use said_again::SaidAgain;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
+use waits::Waits;
 
 /// A moment: the number of things that clients have said before it.
 pub type Moment = u64;
 /// A client's life: one that is killed and starts again is another.
 pub type ClientId = u32;
+
+/// The invariant of what is looked for.
+const SUSPECTED: &str = "suspected";
 
 /// All that clients have said.
 #[derive(Default)]
@@ -32,6 +40,9 @@ pub struct Ledger {
     /// By file.
     pub appended: BTreeMap<String, Appended>,
     pub exclusive: Exclusive,
+    /// By directory.
+    pub names: BTreeMap<String, History>,
+    pub waits: Waits,
     /// By what is locked.
     pub inside: BTreeMap<String, Inside>,
     /// Until when (nanoseconds of the simulation) what a client writes may be lost before it is synced: it is cut off, or
@@ -40,13 +51,22 @@ pub struct Ledger {
     said_again: SaidAgain,
     /// How inodes begin whose files are not mirrored.
     pub plain: Vec<String>,
+    /// Inodes of which bits have flipped on a disk: reading them may say so.
+    pub damaged: BTreeSet<String>,
     /// Slots of the directories that clients work in.
     pub busy: Vec<Slot>,
     pub findings: Vec<String>,
+    /// What is looked for as if it were wrong: the name of a count.
+    pub suspect: Option<String>,
+    /// Accidents that there were, and operations that were begun at each client's place; with those that are left out.
+    pub accidents: u64,
+    pub operations: BTreeMap<u64, u64>,
     /// A client was told that something is synced, since an accident last asked.
     told_synced: bool,
     /// What was done, for people.
     pub counts: BTreeMap<String, u64>,
+    /// The largest of each.
+    pub most: BTreeMap<String, u64>,
 }
 
 impl Ledger {
@@ -76,6 +96,16 @@ impl Ledger {
     /// Notes that something was done.
     pub fn count(&mut self, what: &str) {
         *self.counts.entry(what.into()).or_default() += 1;
+        if self.suspect.as_deref() == Some(what) && !self.findings.iter().any(|found| found.starts_with(SUSPECTED)) {
+            self.findings.push(format!("{SUSPECTED}: {what}"));
+        }
+    }
+
+    /// The number of the next operation at a client's place.
+    pub fn next_operation(&mut self, place: u64) -> u64 {
+        let next = self.operations.entry(place).or_default();
+        *next += 1;
+        *next - 1
     }
 
     /// A client is gone, or was told that it has lost what it had not synced.
@@ -84,6 +114,7 @@ impl Ledger {
         self.registers.values_mut().for_each(|register| register.lost(client, now));
         self.appended.values_mut().for_each(|appended| appended.lost(Some(client)));
         self.exclusive.lost(client, at);
+        self.names.values_mut().for_each(|names| names.gone(client, at + exclusive::LATE));
         if self.said_again.is_gone(at) {
             self.rests_on_what_is_lost(at);
         }
@@ -112,6 +143,7 @@ impl Ledger {
         *doubt = until.max(*doubt);
         self.may_be_lost(None);
         self.exclusive.may_be_lost(until);
+        self.names.values_mut().for_each(|names| names.shake(until));
     }
 
     /// Whether what a client does now is in doubt.
@@ -156,10 +188,55 @@ impl Ledger {
         }
     }
 
+    /// A server's log may have been cut at the last record that was synced.
+    pub fn log_is_cut(&mut self, now: u64) {
+        self.rests_on_what_is_lost(now);
+    }
+
+    /// A client was told that bytes of a file are damaged. They are only where bits flipped, or a disk failed.
+    pub fn told_of_damage(&mut self, what: &str, now: u64) {
+        let wrong = self.damaged.is_empty() && self.doubts.get(&0).is_none_or(|until| *until <= now);
+        self.found("damage is told where there is some", wrong.then(|| what.to_owned()));
+    }
+
     /// Whatever is not synced may be lost.
     fn rests_on_what_is_lost(&mut self, now: u64) {
         self.may_be_lost(None);
         self.exclusive.may_be_lost(now);
+        self.names.values_mut().for_each(|names| names.shake(now));
+    }
+
+    /// A client begins something with a name of a directory.
+    pub fn begin_name(&mut self, dir: &str, client: ClientId, op: Op, now: u64) -> usize {
+        self.names.entry(dir.into()).or_default().begin(client, op, now)
+    }
+
+    /// It was told something. What is told to a client in doubt counts for nothing: its request may have been sent again under another
+    /// session, and be done twice, or be answered by what it has kept without a right to it.
+    pub fn end_name(&mut self, dir: &str, client: ClientId, number: usize, now: u64, told: Outcome) {
+        let doubt = self.is_in_doubt(client, now);
+        let names = self.names.entry(dir.into()).or_default();
+        match (doubt, told) {
+            (false, told) => names.end(number, now, told),
+            (true, _) => {
+                names.end(number, now, Outcome::Unknown(now + exclusive::LATE));
+                names.again(number);
+            }
+        }
+    }
+
+    /// Whether names are linearisable, once nobody is at them.
+    pub fn judge_names(&mut self) {
+        for (dir, history) in std::mem::take(&mut self.names) {
+            let verdict = history.judge();
+            let (what, wrong) = match verdict {
+                Verdict::Fine => ("names: directories judged", None),
+                Verdict::NotKnown => ("names: directories with too many orders to judge", None),
+                Verdict::Wrong(what) => ("names: directories judged", Some(format!("{dir}: {what}"))),
+            };
+            self.count(what);
+            self.found("names are linearisable", wrong);
+        }
     }
 }
 

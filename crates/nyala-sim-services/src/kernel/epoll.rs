@@ -186,7 +186,7 @@ unsafe extern "C" fn epoll_wait(fd: c_int, into: *mut epoll_event, most: c_int, 
     // SAFETY: the caller gives so much room.
     let room = unsafe { std::slice::from_raw_parts_mut(into, most.max(1) as usize) };
     let until = u64::try_from(timeout_ms).ok();
-    let deadline = until.map(|ms| with(|kernel| kernel.sched.now) + ms * clock::MILLI);
+    let deadline = until.map(|ms| clock::after(ms * clock::MILLI));
     loop {
         let found = with(|kernel| kernel.collect(epoll, room));
         if found > 0 || timeout_ms == 0 {

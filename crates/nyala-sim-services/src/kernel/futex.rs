@@ -46,7 +46,7 @@ fn deadline(operation: c_int, command: c_int, time: &timespec) -> Nanos {
     let clock = if operation & libc::FUTEX_CLOCK_REALTIME != 0 { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
     match command {
         // Only this one counts from now on.
-        libc::FUTEX_WAIT => with(|kernel| kernel.sched.now).saturating_add(clock::span(time)),
+        libc::FUTEX_WAIT => clock::after(clock::span(time)),
         _ => clock::when(clock, time),
     }
 }

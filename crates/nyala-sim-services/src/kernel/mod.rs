@@ -9,7 +9,7 @@
 //!
 //! **Failure model** (what it does to the code on it): connections break, are slow, or carry nothing in one or both directions;
 //! connecting is refused, or never answered; a process is killed between any two of its system calls, or stands still for minutes;
-//! a machine loses power, and who talked to it hears nothing. Files other than simulated disks are the real ones, without
+//! a machine loses power, and who talked to it hears nothing; its clock runs faster or slower than others, or is set. Files other than simulated disks are the real ones, without
 //! syncs.
 //!
 //! What is not simulated: preemption between two system calls, io_uring (it is said to be missing), memory that runs
@@ -23,6 +23,7 @@ pub mod files;
 pub mod futex;
 pub mod io;
 pub mod net;
+pub mod own_clock;
 pub mod process;
 pub mod real;
 pub mod sched;
@@ -31,6 +32,7 @@ pub mod sockopt;
 pub mod threads;
 pub mod trace;
 
+use crate::memory;
 use crate::random::Random;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -91,7 +93,7 @@ pub fn start(seed: u64, trace: trace::Trace) {
 pub fn with<R>(work: impl FnOnce(&mut Kernel) -> R) -> R {
     // SAFETY: the caller has the turn, and no other reference exists: closures do not nest.
     let kernel = unsafe { &mut *KERNEL.0.get() };
-    work(kernel.as_mut().expect("the simulation runs where this is called"))
+    memory::as_world(|| work(kernel.as_mut().expect("the simulation runs where this is called")))
 }
 
 /// What a system call that fails returns.

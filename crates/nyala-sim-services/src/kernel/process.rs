@@ -2,6 +2,7 @@
 
 //! Machines, and processes on them: begin, are killed, stand still, lose power.
 
+use super::own_clock::OwnClock;
 use super::sched::{self, Nanos, State, Tid};
 use super::{Kernel, fds, files, real, runs, threads, with};
 use libc::c_int;
@@ -35,6 +36,7 @@ impl Process {
 pub struct Machine {
     /// Without power since; it answers nothing.
     pub down_since: Option<Nanos>,
+    pub clock: OwnClock,
 }
 
 /// The address of a machine.

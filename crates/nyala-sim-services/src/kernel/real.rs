@@ -2,7 +2,7 @@
 
 //! The real kernel and C library below the simulation.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::sync::atomic::AtomicU32;
 
 /// A real system call; the kernel's own result (a negative error number).
@@ -97,4 +97,12 @@ pub fn write_all(fd: i32, mut bytes: &[u8]) {
         }
         bytes = &bytes[n as usize..];
     }
+}
+
+/// Makes or empties a real file, to be written to; its descriptor, or a negative error number.
+pub fn create_file(path: &str) -> i32 {
+    let path = CString::new(path).expect("a path has no zero byte");
+    let flags = (libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC) as usize;
+    // SAFETY: a path that ends with a zero byte.
+    unsafe { call(libc::SYS_open, [path.as_ptr() as usize, flags, 0o644, 0, 0, 0]) as i32 }
 }

@@ -8,6 +8,7 @@
 use super::net::Segment;
 use super::process::{Pid, WORLD};
 use super::{Kernel, real, with};
+use crate::memory;
 use crate::random::Random;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -123,6 +124,18 @@ impl Scheduler {
         self.timers.insert((at, self.set), timer);
     }
 
+    /// Threads of some processes wait until other times than they did.
+    pub fn move_wakes(&mut self, of: impl Fn(Pid) -> bool, to: impl Fn(Nanos) -> Nanos) {
+        let threads = &self.threads;
+        let moves = |timer: &Timer| matches!(timer, Timer::Wake(thread, _) if of(threads[*thread].process));
+        let moved: Vec<_> = self.timers.iter().filter(|(_, timer)| moves(timer)).map(|(key, _)| *key).collect();
+        for (at, number) in moved {
+            if let Some(timer) = self.timers.remove(&(at, number)) {
+                self.timers.insert((to(at), number), timer);
+            }
+        }
+    }
+
     /// The thread can run, unless it is dead.
     pub fn make_ready(&mut self, thread: Tid) {
         let it = &mut self.threads[thread];
@@ -222,6 +235,7 @@ fn take_turn(thread: Tid) {
     while word.swap(0, Ordering::Acquire) != 1 {
         real::wait(word, 0);
     }
+    memory::belongs_to(with(|kernel| kernel.sched.threads[thread].process));
     let ending = with(|kernel| std::mem::take(&mut kernel.sched.ending));
     ending.into_iter().for_each(real::await_end);
 }

@@ -122,3 +122,14 @@ unsafe extern "C" fn pthread_detach(handle: pthread_t) -> c_int {
     // SAFETY: the function has this type; the rest is the caller's.
     unsafe { std::mem::transmute::<*mut c_void, Detach>(real::next(c"pthread_detach"))(handle) }
 }
+
+#[unsafe(no_mangle)]
+extern "C" fn sched_yield() -> c_int {
+    if !runs() {
+        // SAFETY: takes nothing.
+        return unsafe { real::libc_call(libc::SYS_sched_yield, [0; 6]) as c_int };
+    }
+    sched::enter("yield", &[]);
+    sched::give_way();
+    0
+}

@@ -44,6 +44,8 @@ pub struct Server {
     pub machine: MachineId,
     pub rack: Rack,
     pub process: Option<Pid>,
+    /// How often it ended by itself.
+    pub ended: u64,
 }
 
 /// How many of each.
@@ -62,6 +64,8 @@ pub struct Cluster {
     pub mgmt: Vec<SocketAddr>,
     /// Idle time after which storage syncs, and the time between syncs of metadata.
     pub lazy: Duration,
+    /// Each storage target is scrubbed once in this time; zero: never.
+    pub scrub_interval: Duration,
     /// With more names a directory is split; 0: none is.
     pub split_above: u64,
 }
@@ -82,18 +86,22 @@ impl Cluster {
         ] {
             for number in 0..count {
                 let (machine, rack) = (process::add_machine(), Rack::new(random));
-                servers.push(Server { role, name: format!("{name}{number}"), machine, rack, process: None });
+                servers.push(Server { role, name: format!("{name}{number}"), machine, rack, process: None, ended: 0 });
             }
         }
         let mgmt = servers.iter().filter(|server| server.role == Role::Mgmt);
         let mgmt = mgmt.map(|server| place(server.machine, MGMT_PORT)).collect();
         let lazy = Duration::from_millis(*random.pick(&[100, 1000, 4000]));
-        Cluster { servers, mgmt, lazy, split_above: 0 }
+        Cluster { servers, mgmt, lazy, scrub_interval: Duration::ZERO, split_above: 0 }
     }
 
-    /// Starts a server that does not run.
+    /// Starts a server, unless it runs already.
     pub fn start(&mut self, number: usize) {
+        if self.servers[number].process.is_some() {
+            return;
+        }
         let (mgmt, lazy, split_above) = (self.mgmt.clone(), self.lazy, self.split_above);
+        let scrub_interval = self.scrub_interval;
         let server = &mut self.servers[number];
         let (machine, rack) = (server.machine, server.rack.clone());
         let dir = PathBuf::from(&server.name);
@@ -101,7 +109,7 @@ impl Cluster {
         let work: Box<dyn FnOnce() + Send> = match server.role {
             Role::Mgmt => Box::new(move || run_mgmt(dir, machine, mgmt, rack)),
             Role::Meta => Box::new(move || run_meta(dir, machine, mgmt, (lazy, split_above), &rack)),
-            Role::Storage => Box::new(move || run_storage(dir, machine, mgmt, lazy, &rack)),
+            Role::Storage => Box::new(move || run_storage(dir, machine, mgmt, (lazy, scrub_interval), &rack)),
         };
         server.process = Some(process::begin(machine, &server.name, work));
     }
@@ -202,10 +210,16 @@ fn run_meta(
     ended(&dir, block_on(nyala_meta::run_on(config, &open, std::future::pending())));
 }
 
-fn run_storage(dir: PathBuf, machine: MachineId, mgmt: Vec<SocketAddr>, sync_idle: Duration, rack: &Rack) {
+fn run_storage(
+    dir: PathBuf,
+    machine: MachineId,
+    mgmt: Vec<SocketAddr>,
+    (sync_idle, scrub_interval): (Duration, Duration),
+    rack: &Rack,
+) {
     let mut config = StorageConfig::new(dir.clone(), place(machine, STORAGE_PORT), mgmt, secret_file());
     config.targets = vec![TargetSpec { dir: dir.join("target"), ..TargetSpec::default() }];
     (config.workers_per_target, config.cores, config.sync_idle) = (2, 2, sync_idle);
-    config.slow_operation = Duration::ZERO;
+    (config.slow_operation, config.scrub.interval) = (Duration::ZERO, scrub_interval);
     ended(&dir, block_on(nyala_storage::run_on(config, rack, std::future::pending())));
 }

@@ -3,10 +3,12 @@
 //! The disks of a machine: one under a service's store, one under a storage target's chunk files.
 //!
 //! **Failure model.** A process dies: what it wrote is there. Power fails: each disk loses for itself what was not synced, or keeps
-//! parts of it. A sync takes time, for a while very much; one fails, and takes with it what it should have synced.
+//! parts of it. A sync takes time, for a while very much; one fails, and takes with it what it should have synced. Bits flip in chunk files that are
+//! synced, and in what a log has behind it. A disk is full: no file is made and none grows.
 
 use crate::check::mirrors::Blocks;
 use crate::kernel::clock::{self, MILLI};
+use crate::memory;
 use crate::random::Random;
 use nyala_storage::Disks;
 use nyala_storage::chunk_store::{ChunkDisk, ChunkStore, ChunkStoreOptions};
@@ -15,13 +17,20 @@ use nyala_store::testing::Machine as Disk;
 use nyala_store::{FreeSpace, LogDisk, LogFile, Options, Recovery, Store, StoreError};
 use nyala_wire::storage::BLOCK_BYTES;
 use nyala_wire::walk::WalkAt;
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Log segments are small: each is kept in memory several times.
 const SEGMENT: u64 = 64 << 10;
+/// What is kept for removals on a full disk.
+const RESERVE: u64 = 128 << 10;
+/// A disk with more than this is not limited.
+const MOST_FREE: u64 = 1 << 40;
+/// How the names of log segments end.
+const SEGMENT_END: &str = ".seg";
 
 /// The disks of one service.
 #[derive(Clone)]
@@ -30,19 +39,25 @@ pub struct Rack {
     pub chunks: Disk,
     pace: Arc<Pace>,
     boots: Arc<AtomicU64>,
+    /// Chunk files with something that is not synced.
+    unsynced: Unsynced,
 }
+
+/// Files of a disk that were written since they were last synced.
+type Unsynced = Arc<Mutex<BTreeSet<String>>>;
 
 /// How long a sync takes at most, nanoseconds, and what draws it.
 struct Pace {
     most: AtomicU64,
-    random: std::sync::Mutex<Random>,
+    random: Mutex<Random>,
 }
 
 impl Rack {
     pub fn new(random: &mut Random) -> Rack {
-        let pace = Pace { most: AtomicU64::new(2 * MILLI), random: std::sync::Mutex::new(random.fork()) };
+        let pace = Pace { most: AtomicU64::new(2 * MILLI), random: Mutex::new(random.fork()) };
         let mut disk = || Disk::new(random.bits());
-        Rack { store: disk(), chunks: disk(), pace: Arc::new(pace), boots: Arc::default() }
+        let (store, chunks) = (disk(), disk());
+        Rack { store, chunks, pace: Arc::new(pace), boots: Arc::default(), unsynced: Arc::default() }
     }
 
     /// A sync takes so long at most.
@@ -61,6 +76,45 @@ impl Rack {
         self.boots.fetch_add(1, Ordering::Relaxed);
         self.store.power_cut();
         self.chunks.power_cut();
+        self.unsynced.lock().expect("nobody panics with it").clear();
+    }
+
+    /// Both disks have so much left; the tables cannot grow either, if so.
+    pub fn fill(&self, left: u64, tables: bool) {
+        self.store.set_free_bytes(Some(left));
+        self.store.set_ordered_full(tables);
+        self.chunks.set_free_bytes(Some(left));
+    }
+
+    /// There is room again.
+    pub fn empty(&self) {
+        self.store.set_free_bytes(None);
+        self.store.set_ordered_full(false);
+        self.chunks.set_free_bytes(None);
+    }
+
+    /// Flips a bit of a chunk file that is synced, if there is one: its name and the place. In what is not synced, a power cut could make a flip
+    /// pass for the remains of a write under way.
+    pub fn flip_chunk(&self, random: &mut Random) -> Option<(String, usize)> {
+        let unsynced = self.unsynced.lock().expect("nobody panics with it").clone();
+        let files = self.chunks.files().into_iter().filter(|(name, bytes)| *bytes > 0 && !unsynced.contains(name));
+        let (name, bytes) = random.pick_of(files.collect())?;
+        let offset = random.index(bytes);
+        flip(&self.chunks, &name, offset, random)?;
+        Some((name, offset))
+    }
+
+    /// Flips a bit of a log that others follow in the log: its file, its place, and the byte as it was. No process uses it.
+    pub fn flip_log(&self, random: &mut Random) -> Option<(String, usize, u8)> {
+        let mut segments: Vec<_> =
+            self.store.files().into_iter().filter(|(name, _)| name.ends_with(SEGMENT_END)).collect();
+        // By number. The end of the last one may be cut for what it is: something that was not synced.
+        segments.pop();
+        let (name, _) = random.pick_of(segments)?;
+        let used = self.store.read(&name)?.iter().rposition(|byte| *byte != 0)? + 1;
+        let offset = random.index(used);
+        let was = flip(&self.store, &name, offset, random)?;
+        Some((name, offset, was))
     }
 
     /// One of the next changes of one of the disks fails.
@@ -75,14 +129,15 @@ impl Rack {
         self.chunks.fail_at(u64::MAX);
     }
 
-    fn paced(&self, disk: &Disk) -> Arc<dyn LogDisk> {
-        Arc::new(PacedDisk { inner: disk.disk(), pace: self.pace.clone() })
+    fn paced(&self, disk: &Disk, unsynced: &Unsynced) -> Arc<dyn LogDisk> {
+        let (pace, unsynced) = (self.pace.clone(), unsynced.clone());
+        Arc::new(PacedDisk { inner: disk.disk(), disk: disk.clone(), pace, unsynced })
     }
 
     /// Opens the service's store.
     pub fn open_store(&self, options: Options) -> Result<(Store, Recovery), StoreError> {
-        let options = Options { segment_bytes: SEGMENT, reserve_bytes: 0, ..options };
-        Store::open_with(self.paced(&self.store), self.store.ordered(), options)
+        let options = Options { segment_bytes: SEGMENT, reserve_bytes: RESERVE, ..options };
+        Store::open_with(self.paced(&self.store, &Unsynced::default()), self.store.ordered(), options)
     }
 
     /// The blocks (file and offset) that a storage target on these disks has data of, by its own account. No process uses them.
@@ -92,13 +147,14 @@ impl Rack {
         let boot_id = self.boot_id(Path::new("")).map_err(|error| error.to_string())?;
         let options = ChunkStoreOptions { label: "compared".into(), boot_id, limit_bytes: None };
         let store = ChunkStore::open(Arc::new(kv), disk, &options).map_err(|error| error.to_string())?;
-        let (mut worker, mut found) = (store.worker(0, 1), Blocks::new());
+        let (mut worker, mut found) = (store.worker(0, 1), Blocks::default());
         for at in worker.pieces_from(WalkAt::default(), usize::MAX).map_err(|error| error.to_string())? {
-            let piece = worker.piece(at, false).map_err(|error| error.to_string())?;
-            let present = piece.map_or(0, |piece| piece.present);
-            let there = (0..u64::from(u64::BITS)).filter(|block| present >> block & 1 == 1);
+            let Some(piece) = worker.piece(at, true).map_err(|error| error.to_string())? else { continue };
             let name = format!("{}.{}", at.file.inode, at.file.index);
-            found.extend(there.map(|block| (name.clone(), at.offset + block * BLOCK_BYTES)));
+            let of = |bits: u64| (0..u64::from(u64::BITS)).filter(move |block| bits >> block & 1 == 1);
+            let place = |block: u64| (name.clone(), at.offset + block * BLOCK_BYTES);
+            found.present.extend(of(piece.present).map(place));
+            found.bad.extend(of(piece.bad).map(place));
         }
         Ok(found)
     }
@@ -110,7 +166,7 @@ impl Disks for Rack {
     }
 
     fn chunks(&self, _dir: &Path) -> io::Result<Arc<dyn ChunkDisk>> {
-        Ok(Arc::new(Chunks::new(self.paced(&self.chunks))))
+        Ok(Arc::new(Chunks::new(self.paced(&self.chunks, &self.unsynced))))
     }
 
     fn boot_id(&self, _dir: &Path) -> io::Result<String> {
@@ -126,19 +182,32 @@ impl Pace {
     }
 }
 
+/// Flips a bit of a byte, and says what the byte was.
+fn flip(disk: &Disk, name: &str, offset: usize, random: &mut Random) -> Option<u8> {
+    let was = *disk.read(name)?.get(offset)?;
+    disk.patch(name, offset, &[was ^ 1 << random.below(8)]);
+    Some(was)
+}
+
 struct PacedDisk {
     inner: Arc<dyn LogDisk>,
+    disk: Disk,
     pace: Arc<Pace>,
+    unsynced: Unsynced,
 }
 
 struct PacedFile {
+    name: String,
     inner: Arc<dyn LogFile>,
+    disk: Disk,
     pace: Arc<Pace>,
+    unsynced: Unsynced,
 }
 
 impl PacedDisk {
-    fn file(&self, inner: Arc<dyn LogFile>) -> Arc<dyn LogFile> {
-        Arc::new(PacedFile { inner, pace: self.pace.clone() })
+    fn file(&self, name: &str, inner: Arc<dyn LogFile>) -> Arc<dyn LogFile> {
+        let (disk, pace, unsynced) = (self.disk.clone(), self.pace.clone(), self.unsynced.clone());
+        Arc::new(PacedFile { name: name.to_owned(), inner, disk, pace, unsynced })
     }
 }
 
@@ -148,11 +217,11 @@ impl LogDisk for PacedDisk {
     }
 
     fn create(&self, name: &str, bytes: u64) -> io::Result<Arc<dyn LogFile>> {
-        self.inner.create(name, bytes).map(|file| self.file(file))
+        memory::as_world(|| self.inner.create(name, bytes)).map(|file| self.file(name, file))
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn LogFile>> {
-        self.inner.open(name).map(|file| self.file(file))
+        self.inner.open(name).map(|file| self.file(name, file))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -181,11 +250,28 @@ impl LogDisk for PacedDisk {
     }
 }
 
+impl PacedFile {
+    /// A file that grows takes what is free, if that is limited.
+    fn take_room(&self, end: u64) -> io::Result<()> {
+        let grows = end.saturating_sub(self.inner.bytes()?);
+        let free = self.disk.disk().free_space()?.bytes;
+        if grows == 0 || free > MOST_FREE {
+            return Ok(());
+        }
+        let full = || io::Error::from_raw_os_error(libc::ENOSPC);
+        let left = free.checked_sub(grows).ok_or_else(full)?;
+        self.disk.set_free_bytes(Some(left));
+        Ok(())
+    }
+}
+
 impl LogFile for PacedFile {
     fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         // Others may run between two writes, and the power may fail.
         clock::sleep(1);
-        self.inner.write_at(offset, data)
+        self.take_room(offset + data.len() as u64)?;
+        self.unsynced.lock().expect("nobody panics with it").insert(self.name.clone());
+        memory::as_world(|| self.inner.write_at(offset, data))
     }
 
     fn read_all(&self) -> io::Result<Vec<u8>> {
@@ -201,15 +287,18 @@ impl LogFile for PacedFile {
     }
 
     fn allocate(&self, bytes: u64) -> io::Result<()> {
-        self.inner.allocate(bytes)
+        memory::as_world(|| self.inner.allocate(bytes))
     }
 
     fn truncate(&self, bytes: u64) -> io::Result<()> {
-        self.inner.truncate(bytes)
+        self.unsynced.lock().expect("nobody panics with it").insert(self.name.clone());
+        memory::as_world(|| self.inner.truncate(bytes))
     }
 
     fn sync(&self) -> io::Result<()> {
         self.pace.sync();
-        self.inner.sync()
+        memory::as_world(|| self.inner.sync())?;
+        self.unsynced.lock().expect("nobody panics with it").remove(&self.name);
+        Ok(())
     }
 }

@@ -6,6 +6,7 @@ pub mod cluster;
 pub mod disks;
 pub mod faults;
 pub mod moves;
+pub mod names;
 pub mod run;
 pub mod setup;
 pub mod trip;

@@ -4,23 +4,28 @@
 //! looked at.
 
 use super::cluster::{Cluster, Role, Size, block_on};
-use super::faults::{Faults, Running};
+use super::faults::{Faults, Kinds, Running};
 use super::moves;
 use super::setup;
 use super::trip::{self, Trip};
 use super::work::Worker;
-use crate::check::{ClientId, ledger, mirrors};
+use crate::check::{self, ClientId, ledger, mirrors};
+use crate::environment::happens;
 use crate::kernel::clock::{self, SECOND};
 use crate::kernel::process::{self, MachineId, Pid};
 use crate::kernel::sched::Nanos;
 use crate::kernel::with;
+use crate::memory;
 use crate::random::Random;
+use crate::without::Without;
 use nyala_wire::TargetId;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-/// Operations of one client.
-const OPERATIONS: u64 = 120;
+/// Operations of the clients that follow one another at one place.
+const OPERATIONS: u64 = 300;
 /// A cluster is made within this time.
 const SETUP: Nanos = 60 * SECOND;
 /// Accidents happen for at most this time.
@@ -31,21 +36,20 @@ const QUIET: Nanos = 400 * SECOND;
 const STEP: Nanos = SECOND / 20;
 /// A server that ended by itself is started again after a while, as init does.
 const RESTART: Nanos = SECOND;
+/// In runs in which bits flip, each storage target is scrubbed once in this time.
+const SCRUB: Duration = Duration::from_secs(20);
 
 /// Names with which directories are split, in runs in which they are.
 const SPLIT_ABOVE: u64 = 3;
 
-/// Whether something happens in this run; in all or none, if the environment says so.
-fn happens(variable: &str, by_chance: impl FnOnce() -> bool) -> bool {
-    std::env::var(variable).map_or_else(|_| by_chance(), |always| always == "1")
-}
-
 /// How a run is done.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Plan {
     pub seed: u64,
     pub size: Size,
     pub faults: bool,
+    /// What is left out of it.
+    pub without: Without,
     /// One operation so many times, in place of everything else.
     pub trip: Option<(Trip, u64)>,
 }
@@ -53,6 +57,10 @@ pub struct Plan {
 struct World {
     cluster: Cluster,
     clients: Vec<Running>,
+    /// Machines of clients: each is a place.
+    places: Vec<MachineId>,
+    without: Arc<Without>,
+    kinds: Kinds,
     random: Random,
     next_client: ClientId,
     ended: Vec<(usize, Nanos)>,
@@ -73,9 +81,22 @@ pub fn run(plan: Plan) {
     if plan.trip.is_none() && happens("SIM_SPLITS", || false) {
         cluster.split_above = SPLIT_ABOVE;
     }
+    let kinds = Kinds::of(&mut Random::new(plan.seed ^ 0xfa17));
+    if kinds.flips && plan.faults {
+        cluster.scrub_interval = SCRUB;
+    }
     (0..cluster.servers.len()).for_each(|number| cluster.start(number));
-    let mut world =
-        World { cluster, clients: Vec::new(), random, next_client: 1, ended: Vec::new(), administrator: None };
+    let mut world = World {
+        cluster,
+        clients: Vec::new(),
+        places: Vec::new(),
+        without: Arc::new(plan.without),
+        kinds,
+        random,
+        next_client: 1,
+        ended: Vec::new(),
+        administrator: None,
+    };
     let (mgmt, rest) = (world.cluster.mgmt.clone(), world.cluster.servers[0].machine);
     let targets = (plan.size.storage, plan.size.spares);
     let finished =
@@ -89,6 +110,7 @@ pub fn run(plan: Plan) {
     }
     for _ in 0..plan.size.clients {
         let machine = process::add_machine();
+        world.places.push(machine);
         world.start_client(machine);
     }
     let moves = happens("SIM_MOVES", || random_of_moves.one_in(4));
@@ -105,12 +127,18 @@ impl World {
         let id = self.next_client;
         self.next_client += 1;
         let (mgmt, random) = (self.cluster.mgmt.clone(), self.random.fork());
+        let place = self.places.iter().position(|place| *place == machine).unwrap_or(0) as u64;
+        if !self.without.has_client(place) {
+            return;
+        }
+        let without = self.without.clone();
         let work = move || {
+            let has = |number| without.has_operation(place, number);
             let done = block_on(async {
                 Worker::begin(id, &mgmt, random)
                     .await
                     .map_err(|error| error.to_string())?
-                    .run(OPERATIONS)
+                    .run(place, OPERATIONS, has)
                     .await
                     .map_err(|error| error.to_string())
             });
@@ -130,6 +158,7 @@ impl World {
             let server = &mut self.cluster.servers[number];
             if server.process.is_some_and(|process| !process::is_alive(process)) {
                 server.process = None;
+                server.ended += 1;
                 server.rack.process_ended();
                 self.ended.push((number, now() + RESTART));
                 ledger(|ledger| ledger.count("a server ended by itself"));
@@ -188,7 +217,7 @@ impl World {
     }
 
     fn run_under_faults(&mut self, faults: bool) {
-        let mut accidents = Faults::new(self.random.fork());
+        let mut accidents = Faults::new(self.random.fork(), self.kinds, (*self.without).clone());
         let end = now() + TROUBLE;
         while now() < end && !self.clients.is_empty() {
             clock::sleep(STEP);
@@ -201,6 +230,11 @@ impl World {
             }
         }
         accidents.end_all(&mut self.cluster);
+        let well = now();
+        ledger(|ledger| {
+            ledger.accidents = accidents.number;
+            ledger.waits.all_is_well(well);
+        });
         moves::stop();
         with(|kernel| kernel.trace.say("all is well"));
         tracing::info!("ALL IS WELL");
@@ -213,10 +247,17 @@ impl World {
         while works(self) && now() < end {
             clock::sleep(STEP);
             self.supervise();
+            let time = now();
+            if let Some(late) = ledger(|ledger| ledger.waits.judge(time)) {
+                return ledger(|ledger| ledger.found("nobody waits for ever", Some(late)));
+            }
         }
         if !self.clients.is_empty() {
             let waiting: Vec<_> = self.clients.iter().map(|client| client.id).collect();
-            ledger(|ledger| ledger.found("nobody waits for ever", Some(format!("clients {waiting:?} do not finish"))));
+            ledger(|ledger| {
+                let late = format!("clients {waiting:?} do not finish: {}", ledger.waits.describe());
+                ledger.found("nobody waits for ever", Some(late));
+            });
             return;
         }
         if self.administrator.is_some_and(process::is_alive) {
@@ -230,12 +271,38 @@ impl World {
             block_on(async { Worker::begin(id, &mgmt, random).await?.look_at_all().await })
                 .map_err(|error| error.to_string())
         });
+        ledger(crate::check::Ledger::judge_names);
+        self.memory_is_bounded();
         // Members settle what was under way when one of them was cut off.
         clock::sleep(30 * SECOND);
+        if !self.cluster.scrub_interval.is_zero() {
+            // Each target is read once, and what was found is looked at again.
+            self.run_for(3 * SCRUB.as_nanos() as Nanos);
+        }
         if self.administrator.is_some() {
             self.slots_agree();
         }
         self.mirrors_agree();
+    }
+
+    fn memory_is_bounded(&self) {
+        for server in &self.cluster.servers {
+            let Some(live) = server.process.and_then(memory::live) else { continue };
+            ledger(|ledger| {
+                let most = ledger.most.entry(format!("bytes that a {:?} service holds in the end", server.role));
+                let most = most.or_default();
+                *most = (*most).max(live.max(0) as u64);
+                ledger.found("memory is bounded", check::memory::judge(&server.name, live));
+            });
+        }
+    }
+
+    fn run_for(&mut self, span: Nanos) {
+        let end = now() + span;
+        while now() < end {
+            clock::sleep(STEP);
+            self.supervise();
+        }
     }
 
     fn slots_agree(&mut self) {
@@ -273,10 +340,10 @@ impl World {
             self.errand("compare", SETUP, move |_| {
                 let [one, other] = &racks;
                 let blocks = (one.blocks()?, other.blocks()?);
-                let plain = ledger(|ledger| ledger.plain.clone());
-                let wrong = mirrors::judge((&one.chunks, &blocks.0), (&other.chunks, &blocks.1), &plain);
+                let (plain, damaged) = ledger(|ledger| (ledger.plain.clone(), ledger.damaged.clone()));
+                let wrong = mirrors::judge((&one.chunks, &blocks.0), (&other.chunks, &blocks.1), &plain, &damaged);
                 let wrong = wrong.map(|wrong| format!("{named:?}: {wrong}"));
-                let known = blocks.0.iter().filter(|(name, _)| one.chunks.read(name).is_some()).count() as u64;
+                let known = blocks.0.present.iter().filter(|(name, _)| one.chunks.read(name).is_some()).count() as u64;
                 ledger(|ledger| {
                     *ledger.counts.entry("blocks of mirrors compared".into()).or_default() += known;
                     ledger.found("mirrors agree in the end", wrong);

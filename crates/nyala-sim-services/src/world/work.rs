@@ -2,8 +2,11 @@
 
 //! A client at work: random operations on what all clients share, each said to the ledger before it begins and when it is done.
 
+use super::names;
 use super::setup::{DIRS, OWNER, PLAIN, client_config};
 use crate::check::append::{RECORD, word};
+use crate::check::exclusive::LATE;
+use crate::check::names::{NAMES, Op, Outcome};
 use crate::check::{ClientId, ledger};
 use crate::random::Random;
 use nyala_client::{Client, Error, FileHandle, OpenOptions};
@@ -29,6 +32,24 @@ const KINDS: [Kind; 3] = [
 /// Lengths of files that are replaced as a whole.
 const WHOLE: [usize; 2] = [640, 80_000];
 
+/// What clients do, each so often.
+const OPERATIONS: [(usize, &str); 12] = [
+    (5, "write"),
+    (4, "read"),
+    (2, "sync"),
+    (1, "truncate"),
+    (2, "append"),
+    (1, "read-log"),
+    (1, "replace"),
+    (1, "read-name"),
+    (1, "make"),
+    (1, "list"),
+    (1, "lock"),
+    (3, "name"),
+];
+/// Between two operations of a client, at most.
+const PAUSE_MS: u64 = 500;
+
 /// One life of a client.
 pub struct Worker {
     id: ClientId,
@@ -36,6 +57,8 @@ pub struct Worker {
     random: Random,
     dirs: Vec<InodeId>,
     handles: BTreeMap<(usize, &'static str), FileHandle>,
+    /// By directory: a file that it has made or looked up last.
+    seen: BTreeMap<usize, InodeId>,
 }
 
 /// The simulated time.
@@ -49,6 +72,15 @@ fn is(error: &Error, code: ErrorCode) -> bool {
     error.code() == code
 }
 
+/// Whether it says that what a disk has is not what was written.
+fn tells_damage(error: &Error) -> bool {
+    match error {
+        Error::Checksum { .. } => true,
+        Error::WriteBack { source, .. } => tells_damage(source),
+        other => is(other, ErrorCode::CHECKSUM),
+    }
+}
+
 impl Worker {
     pub async fn begin(id: ClientId, mgmt: &[SocketAddr], random: Random) -> Result<Worker, Error> {
         let client = Client::connect(client_config(mgmt, &format!("client{id}"))).await?;
@@ -56,14 +88,23 @@ impl Worker {
         for dir in DIRS {
             dirs.push(client.lookup(InodeId::ROOT, dir.as_bytes()).await?.inode);
         }
-        Ok(Worker { id, client, random, dirs, handles: BTreeMap::new() })
+        Ok(Worker { id, client, random, dirs, handles: BTreeMap::new(), seen: BTreeMap::new() })
     }
 
-    /// So many operations, and the end.
-    pub async fn run(mut self, operations: u64) -> Done {
-        for _ in 0..operations {
-            self.step().await;
-            tokio::time::sleep(Duration::from_millis(self.random.below(700))).await;
+    /// As many operations as are left of so many at its place, and the end. Those are left out that there is not to be; each has chance of its own,
+    /// so that the others are what they are without it.
+    pub async fn run(mut self, place: u64, operations: u64, has: impl Fn(u64) -> bool) -> Done {
+        loop {
+            let number = ledger(|ledger| ledger.next_operation(place));
+            if number >= operations {
+                break;
+            }
+            let mut after = self.random.fork();
+            if has(number) {
+                self.step().await;
+            }
+            tokio::time::sleep(Duration::from_millis(after.below(PAUSE_MS))).await;
+            self.random = after;
         }
         for handle in std::mem::take(&mut self.handles).into_values() {
             let released = handle.release().await;
@@ -74,23 +115,27 @@ impl Worker {
 
     async fn step(&mut self) {
         let dir = self.random.index(self.dirs.len());
-        let (what, done) = match self.random.below(20) {
-            0..5 => ("write", self.write(dir).await),
-            5..9 => ("read", self.read(dir).await),
-            9..11 => ("sync", self.sync(dir).await),
-            11 => ("truncate", self.truncate(dir).await),
-            12 | 13 => ("append", self.append(dir).await),
-            14 => ("read-log", self.read_log(dir).await),
-            15 => ("replace", self.replace(dir).await),
-            16 => ("read-name", self.read_name(dir).await),
-            17 => ("make", self.make(dir).await),
-            18 => ("list", self.list(dir).await),
-            _ => ("lock", self.lock(dir).await),
+        let (_, what) = *self.random.pick(&OPERATIONS.map(|(times, what)| vec![(times, what); times]).concat());
+        ledger(|ledger| ledger.waits.begin(self.id, what, now()));
+        let done = match what {
+            "write" => self.write(dir).await,
+            "read" => self.read(dir).await,
+            "sync" => self.sync(dir).await,
+            "truncate" => self.truncate(dir).await,
+            "append" => self.append(dir).await,
+            "read-log" => self.read_log(dir).await,
+            "replace" => self.replace(dir).await,
+            "read-name" => self.read_name(dir).await,
+            "make" => self.make(dir).await,
+            "list" => self.list(dir).await,
+            "lock" => self.lock(dir).await,
+            _ => self.name(dir).await,
         };
         tracing::debug!("client {}: {what} in {} is done: {}", self.id, DIRS[dir], done.is_ok());
         let now = now();
         ledger(|ledger| {
             ledger.count(what);
+            ledger.waits.end(self.id);
             ledger.doubt(self.id, now);
         });
         self.judge_error(what, done);
@@ -101,6 +146,9 @@ impl Worker {
         if let Err(error) = done {
             tracing::info!("client {}: {what}: {error}", self.id);
             ledger(|ledger| {
+                if tells_damage(&error) {
+                    ledger.told_of_damage(&format!("client {}: {what}: {error}", self.id), now());
+                }
                 ledger.count(&format!("{what} failed: {}", error.code()));
                 ledger.lost(self.id, now());
             });
@@ -344,6 +392,33 @@ impl Worker {
         }
     }
 
+    /// Does something to one of the names that are for this.
+    async fn name(&mut self, dir: usize) -> Done {
+        let (at, path) = (self.dirs[dir], DIRS[dir]);
+        let op = names::choose(&mut self.random, self.seen.get(&dir).copied());
+        self.name_op(at, path, dir, op).await
+    }
+
+    async fn name_op(&mut self, at: InodeId, path: &'static str, dir: usize, op: Op) -> Done {
+        let number = ledger(|ledger| ledger.begin_name(path, self.id, op, now()));
+        let done = names::act(&self.client, at, op).await;
+        let told = match &done {
+            Ok(inode) => Outcome::Done(inode.map_or(0, |inode| inode.0)),
+            Err(error) if is(error, ErrorCode::EXISTS) => Outcome::Exists,
+            Err(error) if is(error, ErrorCode::NOT_FOUND) || is(error, ErrorCode::STALE) => Outcome::Missing,
+            Err(_) => Outcome::Unknown(now() + LATE),
+        };
+        tracing::debug!("client {}: {op:?} in {path}: {told:?}", self.id);
+        ledger(|ledger| ledger.end_name(path, self.id, number, now(), told));
+        if let Ok(Some(inode)) = done {
+            self.seen.insert(dir, inode);
+        }
+        match done {
+            Err(error) if matches!(told, Outcome::Unknown(_)) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// What was there before any client and is never removed is in every listing, once.
     async fn list(&mut self, dir: usize) -> Done {
         let listing = self.client.readdir(self.dirs[dir], 0, 1000, false).await?;
@@ -374,17 +449,34 @@ impl Worker {
         self.client.set_lock(inode, FileLock { kind: LockKind::Unlock, ..lock }, false).await
     }
 
+    /// Of a file in which bits flipped, an error is as good as its content.
+    async fn unless_damaged(&self, dir: usize, name: &str, seen: Done) -> Done {
+        let Err(error) = seen else { return Ok(()) };
+        let inode = self.client.lookup(self.dirs[dir], name.as_bytes()).await?.inode.to_string();
+        if !tells_damage(&error) || !ledger(|ledger| ledger.damaged.contains(&inode)) {
+            return Err(error);
+        }
+        ledger(|ledger| ledger.count("damage is told in the end"));
+        Ok(())
+    }
+
     /// Reads everything once.
     pub async fn look_at_all(mut self) -> Done {
         for (dir, name) in DIRS.iter().enumerate() {
             for kind in &KINDS {
                 for cell in 0..kind.cells {
-                    self.read_cell(dir, kind, cell).await?;
+                    let seen = self.read_cell(dir, kind, cell).await;
+                    self.unless_damaged(dir, kind.name, seen).await?;
                 }
             }
-            self.read_log(dir).await?;
-            self.read_name(dir).await?;
+            let seen = self.read_log(dir).await;
+            self.unless_damaged(dir, "log", seen).await?;
+            let seen = self.read_name(dir).await;
+            self.unless_damaged(dir, "name", seen).await?;
             self.list(dir).await?;
+            for number in 0..NAMES.len() {
+                self.name_op(self.dirs[dir], name, dir, Op::Lookup(number)).await?;
+            }
             if *name == PLAIN {
                 // Where it is split, not all of them are in its own slot.
                 let files = self.client.readdir(self.dirs[dir], 0, 1000, false).await?.entries;

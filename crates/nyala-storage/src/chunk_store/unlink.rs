@@ -4,7 +4,8 @@
 //!
 //! **Failure model.** The record says "dead, content there" until file and checksums are gone, then "dead, gone". A crash
 //! at any point leaves a record from which removal goes on. A record is kept for an hour, so that writes that were
-//! delayed somewhere cannot bring the file back; after a crash of the machine, which can undo a removal, every recorded
+//! delayed somewhere cannot bring the file back: an hour in which this process runs, since the time of day may be set and what a
+//! clock did before a start is not known. After a crash of the machine, which can undo a removal, every recorded
 //! file is removed once more. Under very many removals records go earlier, but never before a minute.
 
 use super::counters::Count;
@@ -38,18 +39,19 @@ impl ChunkWorker {
             let dead = Dead { gone: false, unlinked_at_s: now_s };
             self.shared.kv.apply(Batch::new().put(file_key(tag::DEAD, file), dead.encode()))?;
             self.dead.insert(file, now_s);
-            self.dead_order.push_back((file, now_s));
+            self.dead_order.push_back((file, self.up_s));
         }
         self.forget(file);
         self.shared.counters.add(Count::Others, 1);
         Ok(self.shared.kv.flush()?)
     }
 
-    /// Forgets records that are old enough.
-    pub fn expire_dead(&mut self, now_s: u64) -> Result<(), ChunkError> {
+    /// Forgets records that are old enough. `up_s`: how long this process has run, seconds, by a clock that nobody sets.
+    pub fn expire_dead(&mut self, up_s: u64) -> Result<(), ChunkError> {
+        self.up_s = up_s;
         let mut batch = Batch::new();
         while let Some((file, at)) = self.dead_order.front().copied() {
-            let age_s = now_s.saturating_sub(at);
+            let age_s = up_s.saturating_sub(at);
             let old = age_s >= KEEP_S || (self.dead_order.len() > MANY && age_s >= KEEP_AT_LEAST_S);
             if !old || batch.len() >= ROWS_PER_BATCH {
                 break;

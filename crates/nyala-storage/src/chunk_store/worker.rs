@@ -25,8 +25,10 @@ pub struct ChunkWorker {
     pub(super) shared: Arc<Shared>,
     pub(super) dirty: HashMap<ChunkFileId, Dirty>,
     pub(super) dead: HashMap<ChunkFileId, u64>,
-    /// In the order in which they were removed.
+    /// In the order in which they were removed, with `up_s` at that time.
     pub(super) dead_order: VecDeque<(ChunkFileId, u64)>,
+    /// How long the process has run, seconds, as it was last told.
+    pub(super) up_s: u64,
     /// Files with an intent that could not be resolved yet.
     pub(super) unresolved: HashSet<ChunkFileId>,
     /// Made since it was last begun to change: its name may not be durable.
@@ -98,7 +100,8 @@ impl ChunkWorker {
             shared,
             dirty: dirty.into_iter().map(flagged).collect(),
             dead: dead.iter().copied().collect(),
-            dead_order: dead.into(),
+            dead_order: dead.into_iter().map(|(file, _)| (file, 0)).collect(),
+            up_s: 0,
             unresolved: HashSet::new(),
             made: HashSet::new(),
             changes: Arc::default(),

@@ -54,13 +54,14 @@ pub(super) enum Awaited {
 impl WorkerThread {
     pub fn run(mut self) {
         let (mut messages, mut stopping) = (Vec::with_capacity(TAKE), false);
-        let mut last_tick = Instant::now();
+        let began = Instant::now();
+        let mut last_tick = began;
         while !stopping || !self.syncing.is_empty() || self.idle_sync_runs {
             self.queue.take(&mut messages, TAKE, TICK);
             stopping |= self.process(&mut messages);
             if last_tick.elapsed() >= TICK {
                 last_tick = Instant::now();
-                self.tick();
+                self.tick(began.elapsed());
             }
         }
         self.last_sync();
@@ -234,12 +235,12 @@ impl WorkerThread {
         }
     }
 
-    fn tick(&mut self) {
+    fn tick(&mut self, up: Duration) {
         // A network thread whose write hangs has the worker; it is no job that ended, so it is in no mean.
         let store = self.store.clone();
         let _running = store.recent().jobs.begin(Instant::now());
         let mut worker = self.worker.lock();
-        if let Err(error) = worker.expire_dead(now_s()) {
+        if let Err(error) = worker.expire_dead(up.as_secs()) {
             tracing::warn!(%error, "cannot forget removed chunk files");
         }
         if !self.idle_sync_runs

@@ -176,9 +176,9 @@ fn removal_goes_on_after_any_crash() {
                 assert_eq!((world.files(), world.keys(tag::CHECKSUMS), world.keys(tag::UNSYNCED)), (0, 0, 0), "{step}");
                 let late = worker.write(write_op(FILE, 0, vec![1]));
                 assert!(matches!(late, Err(ChunkError::Stale(_))), "step {step}: {late:?}");
-                worker.expire_dead(1000 + 3599).unwrap();
+                worker.expire_dead(3599).unwrap();
                 assert_eq!(world.keys(tag::DEAD), 1);
-                worker.expire_dead(1000 + 3600).unwrap();
+                worker.expire_dead(3600).unwrap();
                 assert_eq!(world.keys(tag::DEAD), 0);
             } else if world.keys(tag::DEAD) == 0 {
                 assert_eq!(content(&mut worker, FILE).unwrap(), pattern(1, 9000));

@@ -2,13 +2,19 @@
 
 //! Accidents: which, when, and how each ends. All of them are over before the quiet phase begins.
 
+mod clocks;
+mod disks;
+
 use super::cluster::{Cluster, Role, SESSION_TIMEOUT};
 use crate::check::{ClientId, ledger};
+use crate::environment::happens;
 use crate::kernel::clock::{MILLI, SECOND};
 use crate::kernel::process::{self, MachineId, Pid};
 use crate::kernel::sched::Nanos;
-use crate::kernel::{net, with};
+use crate::kernel::{clock, net, own_clock, with};
 use crate::random::Random;
+use crate::without::Without;
+use disks::Flip;
 
 /// The longest time that an accident lasts.
 const LONGEST: Nanos = 13 * SECOND;
@@ -24,27 +30,74 @@ pub struct Running {
 
 /// What ends an accident, or belongs to one and comes later.
 enum End {
-    Kill(usize),
+    Kill(usize, Random),
     Start(usize),
     Unblock(Vec<(MachineId, MachineId)>),
     Faster(Vec<(MachineId, MachineId)>),
     Pace(usize),
     Replace(usize),
+    Empty(usize),
+    FlipBack(Flip),
+    EvenClock(MachineId),
+    RightDay(MachineId),
+}
+
+/// Kinds of accidents that only some runs have, so that the checks of the others can be stricter.
+#[derive(Clone, Copy, Debug)]
+pub struct Kinds {
+    /// Bits flip on disks.
+    pub flips: bool,
+    /// Disks are full for a while.
+    full: bool,
+    /// Clocks run apart.
+    clocks: bool,
+    /// Only metadata servers fail, by themselves or towards each other: all is there that clients were told, whatever those lose.
+    only_metadata: bool,
+    /// Power fails right after something was synced.
+    cuts_after_syncs: bool,
+}
+
+impl Kinds {
+    /// Those of a run.
+    pub fn of(random: &mut Random) -> Kinds {
+        let only_metadata = random.one_in(3);
+        let mut has = |variable: &str, times: u64| {
+            let by_chance = random.one_in(times);
+            happens(variable, || by_chance)
+        };
+        let (flips, full, clocks) = (has("SIM_FLIPS", 3), has("SIM_FULL", 3), has("SIM_CLOCKS", 3));
+        let (flips, full) = (flips && !only_metadata, full && !only_metadata);
+        Kinds { flips, full, clocks, only_metadata, cuts_after_syncs: std::env::var_os("SIM_SYNC_CUTS").is_some() }
+    }
+
+    /// Draws one of the accidents that there are, by its number in [`Faults::one`].
+    fn draw(self, random: &mut Random) -> u64 {
+        let usual: &[u64] = match self.only_metadata {
+            true => &[0, 2, 5, 6, 7, 8, 12, 13, 15],
+            false => &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19],
+        };
+        let more: [(bool, &[u64]); 3] =
+            [(self.flips, &[20, 20, 20, 21]), (self.full, &[22, 22, 22]), (self.clocks, &[23, 23, 24])];
+        let more = more.iter().filter(|(has, _)| *has).flat_map(|(_, numbers)| numbers.iter());
+        *random.pick(&usual.iter().chain(more).copied().collect::<Vec<_>>())
+    }
 }
 
 /// The accidents of a run.
 pub struct Faults {
     random: Random,
+    kinds: Kinds,
+    without: Without,
+    /// Accidents so far, with those that are left out.
+    pub number: u64,
     ends: Vec<(Nanos, End)>,
     next: Nanos,
     /// Between two of them, about.
     apart: Nanos,
-    /// Power fails as soon as a client is told that something is synced.
-    lurking: bool,
-    /// Whether there is such an accident.
-    cuts_after_syncs: bool,
-    /// Only metadata servers fail, by themselves or towards each other: all is there that clients were told, whatever those lose.
-    only_metadata: bool,
+    /// Power fails as soon as a client is told that something is synced; what draws how.
+    lurking: Option<Random>,
+    /// The one storage server whose bits flip: what it has of a mirrored file, another one has whole.
+    flipping: u64,
     /// Clients that were killed and are to start again, by machine.
     pub to_restart: Vec<MachineId>,
 }
@@ -54,12 +107,11 @@ fn now() -> Nanos {
 }
 
 impl Faults {
-    pub fn new(mut random: Random) -> Faults {
+    pub fn new(mut random: Random, kinds: Kinds, without: Without) -> Faults {
         let apart = *random.pick(&[SECOND / 2, 2 * SECOND, 5 * SECOND]);
-        let cuts_after_syncs = std::env::var_os("SIM_SYNC_CUTS").is_some();
-        let only_metadata = random.one_in(3);
         let (next, ends, to_restart) = (now() + apart, Vec::new(), Vec::new());
-        Faults { random, ends, next, apart, lurking: false, cuts_after_syncs, only_metadata, to_restart }
+        let (lurking, flipping) = (None, random.bits());
+        Faults { random, kinds, without, number: 0, ends, next, apart, lurking, flipping, to_restart }
     }
 
     /// Makes what is due, and ends what is over.
@@ -70,13 +122,24 @@ impl Faults {
             self.end(cluster, end);
         }
         let told = ledger(|ledger| ledger.take_told_synced());
-        if told && std::mem::take(&mut self.lurking) {
-            self.cut_synced(cluster);
+        if let Some(own) = self.lurking.take_if(|_| told) {
+            self.by(own, |faults| faults.cut_synced(cluster));
         }
         if now() >= self.next {
             self.next = now() + self.apart / 2 + self.random.below(self.apart);
-            self.one(cluster, clients);
+            let (own, number) = (self.random.fork(), self.number);
+            self.number += 1;
+            if self.without.has_accident(number) {
+                self.by(own, |faults| faults.one(cluster, clients));
+            }
         }
+    }
+
+    /// Does something by chance of its own: that an accident is left out changes nothing for the others.
+    fn by(&mut self, own: Random, work: impl FnOnce(&mut Faults)) {
+        let all = std::mem::replace(&mut self.random, own);
+        work(self);
+        self.random = all;
     }
 
     /// Ends all of them.
@@ -88,16 +151,20 @@ impl Faults {
 
     fn end(&mut self, cluster: &mut Cluster, end: End) {
         match end {
-            End::Kill(server) => {
+            End::Kill(server, own) => {
                 if cluster.servers[server].process.is_some() {
                     cluster.stop(server, false);
-                    self.later(End::Start(server));
+                    self.by(own, |faults| faults.later(End::Start(server)));
                 }
             }
             End::Start(server) => {
                 process::restore_power(cluster.servers[server].machine);
                 cluster.start(server);
             }
+            End::Empty(server) => cluster.servers[server].rack.empty(),
+            End::FlipBack(flip) => flip.back(cluster),
+            End::EvenClock(machine) => clock::set_rate(machine, own_clock::EVEN),
+            End::RightDay(machine) => clock::set_day(machine, 0),
             End::Replace(server) => {
                 cluster.servers[server].rack.fail_not();
                 if cluster.servers[server].process.is_some() {
@@ -118,12 +185,11 @@ impl Faults {
 
     /// A server, and what happens to it, or elsewhere.
     fn which(&mut self, cluster: &Cluster) -> (usize, u64) {
-        match self.only_metadata {
-            false => (self.random.index(cluster.servers.len()), self.random.below(20)),
-            true => {
-                (*self.random.pick(&cluster.with_role(Role::Meta)), *self.random.pick(&[0, 2, 5, 6, 7, 8, 12, 13, 15]))
-            }
-        }
+        let server = match self.kinds.only_metadata {
+            false => self.random.index(cluster.servers.len()),
+            true => *self.random.pick(&cluster.with_role(Role::Meta)),
+        };
+        (server, self.kinds.draw(&mut self.random))
     }
 
     fn one(&mut self, cluster: &mut Cluster, clients: &[Running]) {
@@ -188,8 +254,50 @@ impl Faults {
                 say("power cut of all");
                 self.cut_all(cluster);
             }
-            16 | 17 if self.cuts_after_syncs => self.lurking = true,
+            16 | 17 if self.kinds.cuts_after_syncs => self.lurking = Some(self.random.fork()),
+            20.. => self.of_disks_and_clocks(cluster, clients, server, what),
             _ => self.strike_client(cluster, clients),
+        }
+    }
+
+    /// Those that only some runs have.
+    fn of_disks_and_clocks(&mut self, cluster: &mut Cluster, clients: &[Running], server: usize, what: u64) {
+        let random = &mut self.random;
+        match what {
+            20 => {
+                let storage = cluster.with_role(Role::Storage);
+                let server = storage[(self.flipping % storage.len() as u64) as usize];
+                disks::flip_chunks(random, &cluster.servers[server]);
+            }
+            21 => {
+                let flip = disks::flip_log(random, cluster, server);
+                self.ends.extend(flip.map(|flip| (now() + disks::REFUSES, End::FlipBack(flip))));
+            }
+            22 => {
+                disks::fill(random, &cluster.servers[server]);
+                // What a client has written and not synced may not fit any more: its next sync says so.
+                ledger(|ledger| ledger.disk_fails(now() + LONGEST + AFTERMATH));
+                self.later(End::Empty(server));
+            }
+            _ => {
+                let servers = cluster.servers.iter().map(|server| server.machine);
+                let all: Vec<MachineId> = servers.chain(clients.iter().map(|client| client.machine)).collect();
+                let machine = *random.pick(&all);
+                let end = match what {
+                    23 => {
+                        clocks::change_rate(random, machine);
+                        End::EvenClock(machine)
+                    }
+                    _ => {
+                        clocks::set_day(random, machine);
+                        End::RightDay(machine)
+                    }
+                };
+                // Often until the end of all accidents.
+                let long = random.one_in(2);
+                let over = if long { Nanos::MAX } else { now() + random.range(SECOND..30 * SECOND) };
+                self.ends.push((over, end));
+            }
         }
     }
 
@@ -212,8 +320,8 @@ impl Faults {
     /// A whole site loses power; its servers come back one by one.
     fn cut_all(&mut self, cluster: &mut Cluster) {
         let at = now();
-        ledger(|ledger| ledger.power_cut(at, self.only_metadata));
-        let servers = match self.only_metadata {
+        ledger(|ledger| ledger.power_cut(at, self.kinds.only_metadata));
+        let servers = match self.kinds.only_metadata {
             true => cluster.with_role(Role::Meta),
             false => (0..cluster.servers.len()).collect(),
         };
@@ -249,7 +357,8 @@ impl Faults {
             let around = now() + self.random.below(2 * SESSION_TIMEOUT.as_nanos() as u64);
             let role = *self.random.pick(&[Role::Storage, Role::Meta]);
             let server = *self.random.pick(&cluster.with_role(role));
-            self.ends.push((around, End::Kill(server)));
+            let own = self.random.fork();
+            self.ends.push((around, End::Kill(server, own)));
         } else {
             tracing::info!("ACCIDENT client {} is killed", client.id);
             process::kill(client.process);
@@ -257,6 +366,7 @@ impl Faults {
             ledger(|ledger| {
                 ledger.count("fault: client is killed");
                 ledger.lost(client.id, at);
+                ledger.waits.end(client.id);
             });
             self.to_restart.push(client.machine);
         }
@@ -266,7 +376,7 @@ impl Faults {
     fn ways(&mut self, cluster: &Cluster, clients: &[Running], server: usize) -> Vec<(MachineId, MachineId)> {
         let it = cluster.servers[server].machine;
         let servers = cluster.servers.iter().map(|server| server.machine);
-        let clients = if self.only_metadata { &[] } else { clients };
+        let clients = if self.kinds.only_metadata { &[] } else { clients };
         let all: Vec<MachineId> = servers.chain(clients.iter().map(|client| client.machine)).collect();
         let some = self.random.one_in(2);
         let direction = self.random.below(4);
