@@ -5,7 +5,7 @@
 //!
 //! - [`Counters`], [`Histograms`], [`Requests`], [`ByKey`], [`ByAddress`], [`ByUser`]: counts by kind, in shards: a thread adds to cells that no other thread writes, with
 //!   relaxed atomics; whoever reads adds the shards up. A reading may have one cell of an event and not yet another.
-//! - [`Histogram`]: one, for what is rare enough to share a line.
+//! - [`Histogram`]: one, for what is rare enough to share a line. [`Recent`]: how long disk operations took in the last seconds.
 //! - [`catalog`]: every metric that is exported, each once: name, type, labels, meaning. `docs/metrics.md` is the same table for
 //!   people, and a test compares the two.
 //! - [`Page`] writes OpenMetrics text; [`parse`] reads it, strictly, for tests and for `nyala stats`.
@@ -19,6 +19,7 @@ mod histogram;
 mod metric;
 mod page;
 pub mod parse;
+mod recent;
 mod requests;
 mod shards;
 mod text;
@@ -31,5 +32,6 @@ pub use counters::{Counter, Counters};
 pub use histogram::{Histogram, Histograms};
 pub use metric::{Kind, Metric};
 pub use page::{Family, Page};
+pub use recent::{Lately, Recent, Running, Times, WINDOW};
 pub use requests::Requests;
 pub use users::{ByUser, NOBODY_WORD};

@@ -13,7 +13,7 @@ use crate::raft::rpc::Receiver;
 use crate::raft::{self, Raft};
 use crate::rest::{self, Tokens};
 use crate::service::MgmtService;
-use crate::web::{self, Sampler};
+use crate::web::Sampler;
 use crate::{MgmtConfig, MgmtError, bootstrap, liveness, members, metrics, re_register};
 use nyala_scrape::Scrapes;
 use nyala_store::Store;
@@ -127,7 +127,11 @@ impl Mgmt {
         let newcomer = self.directory.identity.node_id == 0;
         let adopted = (newcomer && self.config.standby).then(|| watch::Sender::new(Vec::new()));
         let slow = self.slow.clone();
-        let service = Rc::new(MgmtService { slow, ..MgmtService::new(adopted, self.scrapes.pages()) });
+        let service = Rc::new(MgmtService {
+            slow,
+            store: Some(store.clone()),
+            ..MgmtService::new(adopted, self.scrapes.pages())
+        });
         let mut listening = Listening::new(self.server, &service);
         if newcomer {
             tracing::info!(?listens, "management service waits to become a member of a cluster");
@@ -154,8 +158,7 @@ impl Mgmt {
         let _ = service.core.set(core.clone());
         listening.go_on(self.handshake.cluster_id, &service);
         let sampler = Sampler::start(&core, self.handshake.clone(), self.config.sample_every)?;
-        let pages = web::router(core.clone(), self.tokens.clone(), sampler.sampled());
-        let rest = rest::serve(self.rest, core.clone(), self.tokens, pages)?;
+        let rest = rest::serve(self.rest, core.clone(), self.tokens, sampler.sampled())?;
         let known = self.config.join.iter().chain(&bootstrap.identity.found_at).copied().collect();
         let client = MgmtClient::new(known, self.handshake);
         let outcome = tokio::select! {

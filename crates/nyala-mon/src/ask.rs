@@ -12,7 +12,8 @@ use crate::url::{Url, UrlError};
 use hyper::Method;
 use nyala_metrics::catalog::Source;
 use nyala_metrics::parse::parse;
-use nyala_transport::{Connection, HandshakeConfig, Request};
+use nyala_transport::{Connection, Frame, HandshakeConfig, Request};
+use nyala_wire::mgmt::ServiceStats;
 use nyala_wire::{codec, message_type};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -50,6 +51,21 @@ impl Asked {
         self.connection = None;
     }
 
+    /// What a service says of itself, without what it counts of clients and users; nothing for a mount.
+    pub async fn stats(
+        &mut self,
+        instance: &Instance,
+        handshake: &HandshakeConfig,
+    ) -> Result<Option<ServiceStats>, String> {
+        if instance.service == Source::Mount {
+            return Ok(None);
+        }
+        let reply = call(connected(self, handshake).await?, message_type::STATS).await?;
+        let mut stats: ServiceStats = codec::decode(&reply.body).map_err(|error| error.to_string())?;
+        stats.counters.retain(|(name, _)| !name.starts_with("client.") && !name.starts_with("user."));
+        Ok(Some(stats))
+    }
+
     /// The numbers of its page.
     pub async fn sample(
         &mut self,
@@ -66,6 +82,12 @@ impl Asked {
 }
 
 async fn over_connection(asked: &mut Asked, handshake: &HandshakeConfig) -> Result<String, String> {
+    let connection = connected(asked, handshake).await?;
+    let reply = call(connection, message_type::METRICS).await?;
+    String::from_utf8(reply.payload.to_vec()).map_err(|_| "its page of metrics is no text".to_owned())
+}
+
+async fn connected<'a>(asked: &'a mut Asked, handshake: &HandshakeConfig) -> Result<&'a Connection, String> {
     let mut failed = "it has no address".to_owned();
     if asked.connection.as_ref().is_none_or(|connection| connection.dead().is_some()) {
         asked.connection = None;
@@ -79,14 +101,17 @@ async fn over_connection(asked: &mut Asked, handshake: &HandshakeConfig) -> Resu
             }
         }
     }
-    let Some(connection) = &asked.connection else { return Err(failed) };
-    let request = Request::new(message_type::METRICS, Vec::new()).with_timeout(ANSWER);
+    asked.connection.as_ref().ok_or(failed)
+}
+
+async fn call(connection: &Connection, message: u16) -> Result<Frame, String> {
+    let request = Request::new(message, Vec::new()).with_timeout(ANSWER);
     let reply = connection.call(request).await.map_err(|error| error.to_string())?;
     if reply.is_error() {
         let error: Result<nyala_wire::error::WireError, _> = codec::decode(&reply.body);
         return Err(error.map_or_else(|_| "an error without a reason".to_owned(), |error| error.message));
     }
-    String::from_utf8(reply.payload.to_vec()).map_err(|_| "its page of metrics is no text".to_owned())
+    Ok(reply)
 }
 
 async fn over_http(at: &[SocketAddr]) -> Result<String, String> {

@@ -31,6 +31,8 @@ pub struct Sampler {
     known: BTreeMap<Instance, Vec<SocketAddr>>,
     asked: BTreeMap<Instance, Asked>,
     places: Arc<Semaphore>,
+    /// Whether services are asked what they say of themselves, besides their figures.
+    pub ask_stats: bool,
     /// Why management was not heard the last time.
     pub unreachable: Option<String>,
     /// The cluster map, once there is one.
@@ -52,6 +54,7 @@ impl Sampler {
             known: BTreeMap::new(),
             asked: BTreeMap::new(),
             places: Arc::new(Semaphore::new(AT_ONCE)),
+            ask_stats: false,
             unreachable: None,
             map: None,
         }
@@ -77,12 +80,12 @@ impl Sampler {
                 _ => Asked::at(at.clone()),
             };
             let (instance, places, handshake) = (instance.clone(), self.places.clone(), self.handshake.clone());
+            let ask_stats = self.ask_stats;
             asking.spawn_local(async move {
                 // The semaphore is never closed.
                 let _place = places.acquire().await;
-                let answered = tokio::time::timeout(ANSWER, asked.sample(&instance, &handshake)).await;
-                let answered = answered.unwrap_or_else(|_| Err(format!("no reply within {ANSWER:?}")));
-                if answered.is_err() {
+                let answered = ask(&mut asked, &instance, &handshake, ask_stats).await;
+                if answered.failed.is_some() {
                     asked.hang_up();
                 }
                 (instance, asked, answered)
@@ -92,10 +95,6 @@ impl Sampler {
         while let Some(ended) = asking.join_next().await {
             let Ok((instance, asked, answered)) = ended else { continue };
             self.asked.insert(instance.clone(), asked);
-            let answered = match answered {
-                Ok(values) => Answered { values, failed: None },
-                Err(why) => Answered { values: Vec::new(), failed: Some(why) },
-            };
             round.insert(instance, answered);
         }
         round
@@ -136,6 +135,26 @@ impl Sampler {
             Some((Instance { service, name: node.alias.clone() }, node.addresses.clone()))
         });
         self.known = nodes.chain(mounts.into_iter().filter_map(mount)).collect();
+    }
+}
+
+/// Figures of one of them, and what it says of itself if that is asked for. Who does not say that does not say figures either; the other way round there
+/// may be a reason, and it is said.
+async fn ask(asked: &mut Asked, instance: &Instance, handshake: &HandshakeConfig, ask_stats: bool) -> Answered {
+    let late = || format!("no reply within {ANSWER:?}");
+    let failed = |why| Answered { failed: Some(why), ..Answered::default() };
+    let mut stats = None;
+    if ask_stats {
+        let said = tokio::time::timeout(ANSWER, asked.stats(instance, handshake)).await;
+        match said.unwrap_or_else(|_| Err(late())) {
+            Ok(said) => stats = said,
+            Err(why) => return failed(why),
+        }
+    }
+    let sampled = tokio::time::timeout(ANSWER, asked.sample(instance, handshake)).await;
+    match sampled.unwrap_or_else(|_| Err(late())) {
+        Ok(values) => Answered { values, failed: None, stats },
+        Err(why) => Answered { stats, ..failed(why) },
     }
 }
 

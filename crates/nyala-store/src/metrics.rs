@@ -4,15 +4,17 @@
 
 use crate::{Stats, Store};
 use nyala_metrics::catalog::store as metrics;
-use nyala_metrics::{Histogram, Metric, Page};
+use nyala_metrics::{Histogram, Metric, Page, Recent};
 use std::fmt::Display;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long syncs of the log and checkpoints took, since the store was opened.
 #[derive(Debug, Default)]
 pub(crate) struct Times {
     sync: Histogram,
     checkpoint: Histogram,
+    /// Syncs of the log.
+    pub log: Recent,
 }
 
 impl Times {
@@ -35,6 +37,22 @@ impl Times {
 
 fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// What tells whether a store's disk is well, as counters by name: how long syncs of the log took lately (`disk.WHOSE.log.WHAT`), and
+/// whether there is room (`store.WHOSE.WHAT`).
+pub fn counters(whose: &dyn Display, store: &Store) -> Vec<(String, u64)> {
+    let mut counters = store.times().log.lately(Instant::now()).counters(whose, "log");
+    let condition = store.condition();
+    let mut put = |what: &str, value: u64| counters.push((format!("store.{whose}.{what}"), value));
+    if let Some(disk) = condition.disk {
+        put("free_bytes", disk.bytes);
+        put("total_bytes", disk.total_bytes);
+    }
+    put("must_not_grow", condition.must_not_grow.into());
+    put("checkpoint_fails", condition.checkpoint_fails.into());
+    put("stopped", condition.stopped.into());
+    counters
 }
 
 /// Writes what several stores count, each under its name.

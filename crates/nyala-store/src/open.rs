@@ -10,7 +10,7 @@
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use nyala_kv::iter_encoded;
 use parking_lot::{Mutex, RwLock};
@@ -133,6 +133,7 @@ fn assemble(
         checkpoint_lsn: AtomicU64::new(meta.lsn),
         times: Times::default(),
         checkpoint_failures: AtomicU64::new(0),
+        checkpoint_fails: AtomicBool::new(false),
         next_nudge_bytes: AtomicUsize::new(options.memory_soft_bytes),
         room: Room::new(options.reserve_bytes),
         options,

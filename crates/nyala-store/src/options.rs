@@ -6,6 +6,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::FreeSpace;
+
 /// A value as the store returns it: cheap to clone, derefs to `[u8]`.
 pub type Value = Arc<[u8]>;
 
@@ -107,4 +109,17 @@ pub struct Stats {
     pub checkpoints: u64,
     /// Checkpoints that failed for lack of space and will be tried again.
     pub checkpoint_failures: u64,
+}
+
+/// Whether a store is well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Condition {
+    /// What its file system had left at the last look, if there was one.
+    pub disk: Option<FreeSpace>,
+    /// There is too little room for what adds something.
+    pub must_not_grow: bool,
+    /// The last checkpoint found no room.
+    pub checkpoint_fails: bool,
+    /// A write or sync failed: it takes no more changes.
+    pub stopped: bool,
 }

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::StoreError;
 use crate::shared::Shared;
 use crate::space::{Space, SpaceRule};
+use crate::{FreeSpace, StoreError};
 use nyala_kv::ChangeKind;
 
 /// After so many bytes of changes the disk is asked again.
@@ -31,6 +31,8 @@ pub(crate) struct Room {
     may_complete: AtomicBool,
     left_bytes: Arc<AtomicU64>,
     unseen_bytes: AtomicUsize,
+    /// What the disk had left at the last look.
+    disk: Mutex<Option<FreeSpace>>,
     /// Checkpoints that ended, well or not, and when the last one did.
     attempts: AtomicU64,
     last_attempt: Mutex<Option<Instant>>,
@@ -44,6 +46,7 @@ impl Room {
             may_complete: AtomicBool::new(true),
             left_bytes: Arc::default(),
             unseen_bytes: AtomicUsize::new(0),
+            disk: Mutex::default(),
             attempts: AtomicU64::new(0),
             last_attempt: Mutex::new(None),
         }
@@ -57,6 +60,11 @@ impl Shared {
             ChangeKind::Completes => self.room.may_complete.load(Ordering::Relaxed),
             ChangeKind::Maintains => true,
         }
+    }
+
+    /// What the disk had left at the last look.
+    pub(crate) fn disk(&self) -> Option<FreeSpace> {
+        *self.room.disk.lock()
     }
 
     /// Bytes that may be added, as of the last look.
@@ -75,6 +83,7 @@ impl Shared {
     pub(crate) fn look_at_room(&self) {
         self.room.unseen_bytes.store(0, Ordering::Relaxed);
         let Ok(disk) = self.log.free_space() else { return };
+        *self.room.disk.lock() = Some(disk);
         let pending_bytes = self.progress.memory.load(Ordering::Relaxed) as u64;
         let space = Space { disk, table_bytes: self.ordered.free_bytes(), pending_bytes };
         let mut rule = self.room.rule.lock();

@@ -9,7 +9,7 @@
 use std::fs::File;
 use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use parking_lot::{Mutex, RwLock};
@@ -21,8 +21,8 @@ use crate::ordered::{CheckpointMeta, OrderedStore, is_empty_range};
 use crate::progress::Progress;
 use crate::room::Room;
 use crate::tables::{Frozen, Tables};
-use crate::{Batch, Lsn, Options, Stats, StoreError, Value, slices};
-use nyala_kv::{MAX_KEY_BYTES, Visit};
+use crate::{Batch, Condition, Lsn, Options, Stats, StoreError, Value, slices};
+use nyala_kv::{ChangeKind, MAX_KEY_BYTES, Visit};
 
 /// Everything of an open store but its threads.
 pub(crate) struct Shared {
@@ -35,6 +35,8 @@ pub(crate) struct Shared {
     pub(crate) checkpoint_lsn: AtomicU64,
     pub(crate) times: Times,
     pub(crate) checkpoint_failures: AtomicU64,
+    /// The last checkpoint found no room.
+    pub(crate) checkpoint_fails: AtomicBool,
     /// Active memory at which the checkpoint thread is next woken.
     pub(crate) next_nudge_bytes: AtomicUsize,
     pub(crate) room: Room,
@@ -99,9 +101,12 @@ impl Shared {
 
     pub(crate) fn sync(&self) -> Result<Lsn, StoreError> {
         let began = Instant::now();
+        // A write of the log that hangs holds this up too, since it has the tail.
+        let running = self.times.log.begin(began);
         let (lsn, synced) = self.log.sync()?;
         if synced {
             self.times.synced(began.elapsed());
+            running.end(Instant::now(), 1);
         }
         Ok(Lsn(lsn))
     }
@@ -159,6 +164,7 @@ impl Shared {
         if let Err(error) = committed {
             if matches!(error, StoreError::OrderedFull { .. }) {
                 self.checkpoint_failures.fetch_add(1, Ordering::Relaxed);
+                self.checkpoint_fails.store(true, Ordering::Relaxed);
                 return Err(error);
             }
             if matches!(error, StoreError::TableDamaged { .. }) {
@@ -168,6 +174,7 @@ impl Shared {
             return Err(self.progress.kill(StoreError::poisoned("checkpoint", cause)));
         }
         self.checkpoint_lsn.store(frozen.meta.lsn, Ordering::Relaxed);
+        self.checkpoint_fails.store(false, Ordering::Relaxed);
         self.times.checkpointed(began.elapsed());
         let done = {
             let mut tables = self.tables.write();
@@ -189,6 +196,16 @@ impl Shared {
     /// Over the limit, and there is hope that this ends.
     pub(crate) fn must_wait(&self) -> bool {
         self.over_limit() && self.progress.check().is_ok()
+    }
+
+    pub(crate) fn condition(&self) -> Condition {
+        let stopped = self.progress.check().is_err_and(|error| !matches!(error, StoreError::Closed));
+        Condition {
+            disk: self.disk(),
+            must_not_grow: !self.admits(ChangeKind::Grows),
+            checkpoint_fails: self.checkpoint_fails.load(Ordering::Relaxed),
+            stopped,
+        }
     }
 
     pub(crate) fn stats(&self) -> Stats {

@@ -16,7 +16,7 @@ use crate::log::disk::LogDisk;
 use crate::metrics::Times;
 use crate::ordered::OrderedStore;
 use crate::shared::Shared;
-use crate::{Batch, ChangeKind, Lsn, Options, Recovery, Stats, StoreError, Value, open, threads, tree};
+use crate::{Batch, ChangeKind, Condition, Lsn, Options, Recovery, Stats, StoreError, Value, open, threads, tree};
 use nyala_kv::Visit;
 
 /// A durable ordered store. Clones share it; the last one to go flushes it and stops its threads.
@@ -253,6 +253,11 @@ impl Store {
     /// Figures for metrics.
     pub fn stats(&self) -> Stats {
         self.shared().stats()
+    }
+
+    /// Whether it is well.
+    pub fn condition(&self) -> Condition {
+        self.shared().condition()
     }
 
     /// Times of syncs and checkpoints.

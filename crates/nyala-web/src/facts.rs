@@ -2,13 +2,12 @@
 
 //! What a management node knows, as pages are made of it.
 
-use crate::figures::{Figures, ServiceFigures};
+use crate::figures::Figures;
 use crate::history::{History, Span};
 use nyala_cluster::Change;
 use nyala_cluster::health::Probe;
 use nyala_wire::NodeId;
 use nyala_wire::map::ClusterMap;
-use std::collections::BTreeMap;
 
 /// All of it.
 #[derive(Clone, Copy, Debug)]
@@ -54,13 +53,6 @@ pub enum Leadership {
 impl Facts<'_> {
     /// What came of asking the nodes.
     pub fn probes(&self) -> Vec<Probe> {
-        let said = self.figures.iter().flat_map(|figures| &figures.services);
-        let said: BTreeMap<&str, &ServiceFigures> = said.map(|service| (service.name.as_str(), service)).collect();
-        let probe = |node: &nyala_wire::map::Node| {
-            let service = said.get(node.alias.as_str())?;
-            let checksum_errors = service.failed.is_none().then_some(service.checksum_errors);
-            Some(Probe { node: node.id, failed: service.failed.clone(), checksum_errors, scrubs: Vec::new() })
-        };
-        self.map.nodes.iter().filter_map(probe).collect()
+        self.figures.map(|figures| figures.probes(self.map)).unwrap_or_default()
     }
 }

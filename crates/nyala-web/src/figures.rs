@@ -3,6 +3,8 @@
 //! What services said of themselves.
 
 use crate::history::Totals;
+use nyala_cluster::health::Probe;
+use nyala_wire::map::ClusterMap;
 use nyala_wire::{GroupId, TargetId};
 use std::collections::BTreeMap;
 
@@ -40,8 +42,25 @@ pub struct ServiceFigures {
     pub requests: f64,
     /// Their 99th percentile, seconds.
     pub p99_s: Option<f64>,
-    /// Blocks found damaged since its start.
-    pub checksum_errors: u64,
+    /// What it says of its health; none of its node is in it.
+    pub said: Option<Probe>,
+}
+
+impl Figures {
+    /// What came of asking the nodes of a map.
+    pub fn probes(&self, map: &ClusterMap) -> Vec<Probe> {
+        let asked: BTreeMap<&str, &ServiceFigures> =
+            self.services.iter().map(|service| (service.name.as_str(), service)).collect();
+        let probe = |node: &nyala_wire::map::Node| {
+            let service = asked.get(node.alias.as_str())?;
+            Some(match (&service.said, &service.failed) {
+                (Some(said), _) => Probe { node: node.id, ..said.clone() },
+                (None, Some(why)) => Probe::silent(node.id, why.clone()),
+                (None, None) => Probe { node: node.id, ..Probe::default() },
+            })
+        };
+        map.nodes.iter().filter_map(probe).collect()
+    }
 }
 
 /// What was said of a target.

@@ -2,15 +2,23 @@
 
 //! What is wrong with a cluster, and what to do about it: one implementation for `nyala health check`, the REST API and the page.
 
+mod disks;
 mod finding;
 mod groups;
+mod memory;
 mod nodes;
+mod probe;
 mod scrubs;
+mod stores;
 mod targets;
 #[cfg(test)]
 mod tests;
 
-pub use finding::{About, Finding, Probe, Severity, TargetScrub};
+pub use disks::{DiskKind, DiskTimes, Mean};
+pub use finding::{About, Finding, Severity};
+pub use memory::Memory;
+pub use probe::{Probe, TargetScrub, Whose};
+pub use stores::StoreCondition;
 
 use nyala_wire::map::ClusterMap;
 
@@ -21,6 +29,9 @@ pub fn findings(map: &ClusterMap, probes: &[Probe]) -> Vec<Finding> {
     nodes::check(map, probes, &mut all);
     targets::check(map, &mut all);
     scrubs::check(map, probes, &mut all);
+    disks::check(map, probes, &mut all);
+    stores::check(map, probes, &mut all);
+    memory::check(map, probes, &mut all);
     groups::check(map, &mut all);
     nodes::missing(map, &mut all);
     all

@@ -2,7 +2,8 @@
 
 //! Nodes that do not answer, and kinds of nodes that there are none of.
 
-use super::finding::{About, Finding, Probe, Severity};
+use super::finding::{About, Finding, Severity};
+use super::probe::Probe;
 use crate::words::Word;
 use nyala_wire::map::{ClusterMap, Consistency, Node, Reachability, Role, TargetKind};
 use std::collections::BTreeMap;
@@ -41,16 +42,21 @@ pub(super) fn check(map: &ClusterMap, probes: &[Probe], all: &mut Vec<Finding>) 
 }
 
 fn start_it(node: &Node) -> String {
-    let at = node.addresses.first().map_or_else(String::new, |address| format!(" ({})", address.ip()));
     let unit = match node.role {
         Role::Mgmt => "nyala-mgmtd",
         Role::Meta => "nyala-meta",
         Role::Storage | Role::Client => "nyala-storage",
     };
     format!(
-        "Look on its host{at}: `systemctl status {unit}` says whether it runs, `systemctl start {unit}` starts it; if it \
-         runs, look at the network between the hosts."
+        "Look on {}: `systemctl status {unit}` says whether it runs, `systemctl start {unit}` starts it; if it \
+         runs, look at the network between the hosts.",
+        host(node)
     )
+}
+
+/// Where a node is, for a sentence.
+pub(super) fn host(node: &Node) -> String {
+    node.addresses.first().map_or_else(|| "its host".to_owned(), |address| format!("its host ({})", address.ip()))
 }
 
 /// Kinds of services that there are none of, or none that serves.

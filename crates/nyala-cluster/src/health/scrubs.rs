@@ -2,7 +2,8 @@
 
 //! Targets with damage that no scrub could repair, and targets that are not scrubbed.
 
-use super::finding::{About, Finding, Probe, Severity};
+use super::finding::{About, Finding, Severity};
+use super::probe::Probe;
 use crate::words::Word;
 use nyala_wire::map::ClusterMap;
 

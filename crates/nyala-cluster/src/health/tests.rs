@@ -4,9 +4,10 @@
 
 use super::*;
 use nyala_wire::map::{CapacityPool, Consistency, Group, MemberState, Node, Reachability, Role, Target, TargetKind};
+use nyala_wire::mgmt::ServiceStats;
 use nyala_wire::{GroupId, MapVersion, NodeId, PoolId, TargetId};
 
-fn node(id: u32, role: Role) -> Node {
+pub(super) fn node(id: u32, role: Role) -> Node {
     let addresses = vec!["10.0.0.1:1".parse().unwrap()];
     Node { id: NodeId(id), alias: format!("n{id}"), role, addresses, reachability: Reachability::Online }
 }
@@ -24,7 +25,7 @@ fn target(id: u16, kind: TargetKind, node: u32) -> Target {
     }
 }
 
-fn map(mirrored: bool) -> ClusterMap {
+pub(super) fn map(mirrored: bool) -> ClusterMap {
     let group = Group {
         id: GroupId(1),
         kind: TargetKind::Storage,
@@ -60,7 +61,7 @@ fn take_away(map: &mut ClusterMap, at: usize) {
 #[test]
 fn a_whole_cluster_has_no_findings() {
     assert_eq!(worst(&findings(&map(true), &[])), None);
-    let silent = Probe { node: NodeId(2), failed: None, checksum_errors: Some(0), scrubs: Vec::new() };
+    let silent = Probe { node: NodeId(2), checksum_errors: Some(0), ..Probe::default() };
     assert_eq!(findings(&map(true), &[silent]), []);
 }
 
@@ -93,9 +94,11 @@ fn resync_is_a_notice_until_somebody_stops_it() {
 
 #[test]
 fn what_nodes_say_themselves_counts() {
-    let failed =
-        Probe { node: NodeId(3), failed: Some("connection refused".into()), checksum_errors: None, scrubs: Vec::new() };
-    let damaged = Probe { node: NodeId(2), failed: None, checksum_errors: Some(3), scrubs: Vec::new() };
+    let failed = Probe::silent(NodeId(3), "connection refused".into());
+    let counters = [("checksum.errors", 2), ("checksum.other_errors", 1), ("slow.lately", 7)];
+    let counters = counters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let damaged = Probe::answered(NodeId(2), &ServiceStats { counters, ..ServiceStats::default() });
+    assert_eq!(damaged.slow_operations, Some(7));
     let all = findings(&map(true), &[failed, damaged]);
     let said: Vec<&str> = all.iter().map(|finding| finding.what.as_str()).collect();
     assert_eq!(
@@ -123,7 +126,7 @@ fn what_scrubs_could_not_repair_and_scrubs_that_do_not_end_are_findings() {
     ];
     let scrubs = TargetScrub::among(&counters);
     assert_eq!(scrubs[1], TargetScrub { target: TargetId(101), damaged_bytes: 0, late: true });
-    let probe = Probe { node: NodeId(2), failed: None, checksum_errors: Some(0), scrubs };
+    let probe = Probe { node: NodeId(2), scrubs, ..Probe::default() };
     let all = findings(&map(true), &[probe]);
     let said: Vec<_> = all.iter().map(|finding| (finding.about, finding.what.as_str())).collect();
     assert_eq!(

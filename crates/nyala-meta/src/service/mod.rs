@@ -460,5 +460,6 @@ fn counters(host: &Host, metrics: &Metrics) -> Vec<(String, u64)> {
     counters.push(("log.syncs".into(), store.syncs));
     counters.push(("log.checkpoints".into(), store.checkpoints));
     counters.push(("log.records".into(), store.applied.0));
+    counters.extend(nyala_store::metrics::counters(&host.me, &host.tables.store));
     counters
 }

@@ -6,7 +6,7 @@ use super::RestState;
 use super::error::ErrorBody;
 use axum::Json;
 use axum::extract::State;
-use nyala_cluster::health::{Severity, findings, worst};
+use nyala_cluster::health::{Finding, Probe, Severity, findings, worst};
 use nyala_wire::map::ClusterMap;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -18,22 +18,28 @@ pub(super) struct HealthView {
     status: String,
     /// One sentence per problem.
     problems: Vec<String>,
+    /// The same, with how bad it is (`severity`), what it is about, and what to do (`advice`).
+    #[schema(value_type = Vec<serde_json::Value>)]
+    findings: Vec<Finding>,
 }
 
 #[utoipa::path(get, path = "/api/v1/health", tag = "cluster",
     responses((status = 200, body = HealthView), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn get(State(state): State<RestState>) -> Json<HealthView> {
-    Json(judge(&state.core.view.map()))
+    state.sampled.looked();
+    let (map, (figures, _)) = (state.core.view.map(), state.sampled.latest());
+    Json(judge(&map, &figures.map(|figures| figures.probes(&map)).unwrap_or_default()))
 }
 
-fn judge(map: &ClusterMap) -> HealthView {
-    let findings = findings(map, &[]);
+fn judge(map: &ClusterMap, probes: &[Probe]) -> HealthView {
+    let findings = findings(map, probes);
     let status = match worst(&findings) {
         Some(Severity::Down) => "down",
         Some(Severity::Degraded | Severity::Notice) => "degraded",
         None => "ok",
     };
-    HealthView { status: status.to_owned(), problems: findings.into_iter().map(|finding| finding.what).collect() }
+    let problems = findings.iter().map(|finding| finding.what.clone()).collect();
+    HealthView { status: status.to_owned(), problems, findings }
 }
 
 /// A state as it is written in JSON, without the quotes.

@@ -35,6 +35,7 @@ pub(crate) use token::{Access, Tokens};
 
 use crate::MgmtError;
 use crate::core::Core;
+use crate::web::{self, Sampled};
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
@@ -55,6 +56,8 @@ const MAX_BODY: usize = 64 << 10;
 pub(crate) struct RestState {
     core: Arc<Core>,
     tokens: Tokens,
+    /// What services said of themselves.
+    sampled: Arc<Sampled>,
 }
 
 /// The running API.
@@ -64,11 +67,17 @@ pub(crate) struct Rest {
 }
 
 /// Starts to serve: the API, and pages beside it.
-pub(crate) fn serve(listener: TcpListener, core: Arc<Core>, tokens: Tokens, pages: Router) -> Result<Rest, MgmtError> {
+pub(crate) fn serve(
+    listener: TcpListener,
+    core: Arc<Core>,
+    tokens: Tokens,
+    sampled: Arc<Sampled>,
+) -> Result<Rest, MgmtError> {
     let address = listener.local_addr().unwrap_or(([0, 0, 0, 0], 0).into());
     let listener = tokio::net::TcpListener::from_std(listener);
     let listener = listener.map_err(|cause| MgmtError::RestListen { address, cause })?;
-    let app = router(RestState { core, tokens }).merge(pages);
+    let pages = web::router(core.clone(), tokens.clone(), sampled.clone());
+    let app = router(RestState { core, tokens, sampled }).merge(pages);
     let (stop, stopped) = oneshot::channel::<()>();
     let task = tokio::spawn(connections::serve(listener, app, stopped));
     Ok(Rest { task: tokio::sync::Mutex::new(task), stop })

@@ -29,6 +29,7 @@ use crate::{audit, groups, members};
 use nyala_cluster::MemberAt;
 use nyala_metrics::Requests;
 use nyala_scrape::Pages;
+use nyala_store::Store;
 use nyala_transport::member::monotonic_ms;
 use nyala_transport::trace::SlowOperations;
 use nyala_transport::{Frame, PeerInfo, Reply};
@@ -52,13 +53,15 @@ pub(crate) struct MgmtService {
     pub pages: Pages,
     /// Requests that took too long.
     pub slow: SlowOperations,
+    /// What it stores; none where nothing is stored.
+    pub store: Option<Store>,
 }
 
 impl MgmtService {
     /// Of a node that may wait to be adopted.
     pub(crate) fn new(adopted: Option<watch::Sender<Vec<SocketAddr>>>, pages: Pages) -> MgmtService {
         let (requests, slow) = (metrics::requests(), SlowOperations::default());
-        MgmtService { core: OnceLock::new(), adopted, requests, pages, slow }
+        MgmtService { core: OnceLock::new(), adopted, requests, pages, slow, store: None }
     }
 
     /// The reply to a message; `op` becomes what is asked for.
@@ -66,7 +69,7 @@ impl MgmtService {
         let core = self.core.get();
         let answer = match (frame.header.message_type, core) {
             (message_type::PING, _) => Ok(Vec::new()),
-            (message_type::STATS, core) => Ok(page::stats(core, &self.slow)),
+            (message_type::STATS, core) => Ok(page::stats(core, &self.slow, self.store.as_ref())),
             (message_type::METRICS, _) => return page::handle(&self.pages).await,
             (message_type::MGMT, core) => match codec::decode(&frame.body) {
                 Ok(request) => {

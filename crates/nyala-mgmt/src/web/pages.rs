@@ -23,6 +23,7 @@ pub(super) async fn page(
     uri: Uri,
     Query(pairs): Query<Vec<(String, String)>>,
 ) -> Html<String> {
+    state.sampled.looked();
     let page = Page::at(uri.path()).unwrap_or(Page::Overview);
     let view = View { page, span: span(&pairs), may_act: visitor.may_act() };
     let flash = state.sessions.lock().take_flash(&visitor.id);

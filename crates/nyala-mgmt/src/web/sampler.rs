@@ -15,12 +15,15 @@ use nyala_transport::member::monotonic_ms;
 use nyala_web::{Figures, History};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::{Notify, oneshot, watch};
 
 /// While somebody looks.
 const WATCHED: Duration = Duration::from_secs(2);
+
+/// Who has asked once is taken to look for so long.
+const ASKS_AGAIN_MS: u64 = 30_000;
 
 /// What was sampled.
 #[derive(Debug, Default)]
@@ -28,6 +31,8 @@ pub(crate) struct Sampled {
     latest: Mutex<(Option<Arc<Figures>>, Arc<History>)>,
     rounds: watch::Sender<u64>,
     watchers: AtomicUsize,
+    /// When somebody asked who does not stay, milliseconds ([`monotonic_ms`]); 0: never.
+    asked_ms: AtomicU64,
     /// Somebody has begun to look.
     begun: Notify,
 }
@@ -41,6 +46,18 @@ impl Sampled {
     /// Tells of every round, by its number.
     pub fn rounds(&self) -> watch::Receiver<u64> {
         self.rounds.subscribe()
+    }
+
+    /// Somebody looks, and may do so again.
+    pub fn looked(&self) {
+        let before = self.asked_ms.swap(monotonic_ms().max(1), Ordering::Relaxed);
+        if !is_recent(before) {
+            self.begun.notify_one();
+        }
+    }
+
+    fn is_watched(&self) -> bool {
+        self.watchers.load(Ordering::Relaxed) > 0 || is_recent(self.asked_ms.load(Ordering::Relaxed))
     }
 
     /// Somebody looks until this is dropped.
@@ -59,6 +76,10 @@ impl Sampled {
         }
         self.rounds.send_modify(|round| *round += 1);
     }
+}
+
+fn is_recent(asked_ms: u64) -> bool {
+    asked_ms > 0 && monotonic_ms().saturating_sub(asked_ms) < ASKS_AGAIN_MS
 }
 
 /// Somebody who looks.
@@ -120,6 +141,7 @@ impl Sampler {
 
 async fn sample(core: Arc<Core>, handshake: HandshakeConfig, every: Duration, sampled: &Sampled) {
     let mut sampler = nyala_mon::Sampler::with(Vec::new(), handshake);
+    sampler.ask_stats = true;
     let (mut before, mut before_ms) = (Round::new(), monotonic_ms());
     loop {
         let leads = core.check_leading().is_ok();
@@ -135,7 +157,7 @@ async fn sample(core: Arc<Core>, handshake: HandshakeConfig, every: Duration, sa
         }
         (before, before_ms) = (round, now_ms);
         let pause = if first { Duration::from_secs(1).min(every) } else { every };
-        let pause = if sampled.watchers.load(Ordering::Relaxed) > 0 { pause.min(WATCHED) } else { pause };
+        let pause = if sampled.is_watched() { pause.min(WATCHED) } else { pause };
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = sampled.begun.notified() => tokio::time::sleep(pause.min(WATCHED)).await,

@@ -10,7 +10,7 @@ use super::fence::Fences;
 use super::rows::{Dead, GROUP_BLOCKS, Row, group_key, tag};
 use super::table::Table;
 use super::worker::ChunkWorker;
-use nyala_metrics::Histogram;
+use nyala_metrics::{Histogram, Recent};
 use nyala_store::{Batch, Lsn};
 use nyala_transport::buffers::Buffers;
 use nyala_wire::checksum::crc32c;
@@ -60,12 +60,24 @@ pub struct ChunkStore {
     pub(super) report: RecoveryReport,
 }
 
+/// How long the disk took lately, by what it was asked for.
+#[derive(Debug, Default)]
+pub struct DiskTimes {
+    /// Jobs of worker threads: writes, reads, removals.
+    pub jobs: Recent,
+    /// Reads by the io_uring of a network thread.
+    pub reads: Recent,
+    /// Syncs, each of one or several files.
+    pub syncs: Recent,
+}
+
 pub(super) struct Shared {
     pub kv: Arc<dyn Table>,
     pub disk: Arc<dyn ChunkDisk>,
     pub label: String,
     pub counters: ChunkCounters,
     pub sync_times: Histogram,
+    pub recent: DiskTimes,
     pub buffers: Buffers,
     pub fences: Fences,
     pub limit_bytes: Option<u64>,
@@ -82,6 +94,7 @@ impl Shared {
             label: options.label.clone(),
             counters: ChunkCounters::default(),
             sync_times: Histogram::default(),
+            recent: DiskTimes::default(),
             buffers: Buffers::new(KEPT_BYTES),
             fences: Fences::default(),
             limit_bytes: options.limit_bytes,
@@ -190,6 +203,11 @@ impl ChunkStore {
     /// Times of syncs, each of one or several files.
     pub fn sync_times(&self) -> &Histogram {
         &self.shared.sync_times
+    }
+
+    /// How long its disk took lately.
+    pub fn recent(&self) -> &DiskTimes {
+        &self.shared.recent
     }
 
     /// Bytes of blocks that hold data; exact only where a limit is set.

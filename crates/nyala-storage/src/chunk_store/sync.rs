@@ -45,9 +45,11 @@ impl SyncJob {
     /// Does the blocking part.
     pub fn run(&mut self) {
         self.shared.counters.add(Count::Syncs, self.files.len() as u64);
-        let began = Instant::now();
+        let (shared, began) = (self.shared.clone(), Instant::now());
+        let running = shared.recent.syncs.begin(began);
         self.sync();
-        self.shared.sync_times.add(u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX));
+        running.end(Instant::now(), if self.whole { 1 } else { self.files.len() as u64 });
+        shared.sync_times.add(u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX));
     }
 
     fn sync(&mut self) {

@@ -258,6 +258,7 @@ impl StorageService {
         for (name, value) in self.targets.values().flat_map(|target| target.counters()) {
             *sums.entry(name.to_owned()).or_insert(0) += value;
         }
+        sums.extend(self.targets.iter().flat_map(|(id, target)| target.disk_counters(*id)));
         sums.extend(self.mirrors.common().figures());
         sums.extend(self.scrubs.counters());
         sums.extend(self.metrics.clients.counters(["requests", "read_bytes", "written_bytes"]));

@@ -140,7 +140,9 @@ impl InlinePath {
             self.misses.set(self.misses.get().wrapping_add(1));
         }
         let ring = self.ring.get_or_init(RingReads::start).as_ref()?;
+        let running = target.store.recent().reads.begin(Instant::now());
         let buffer = Box::pin(ring.read(&handle, buffer, read.start())).await?;
+        running.end(Instant::now(), 1);
         read.finish(buffer).map(Found::Copied)
     }
 }

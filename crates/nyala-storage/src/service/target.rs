@@ -26,7 +26,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Threads for syncs, per target.
 const SYNC_THREADS: usize = 2;
@@ -249,6 +249,16 @@ impl Target {
         let mut counters = self.store.counters().values();
         counters.push(("queue.depth", self.depth()));
         counters.push(("log.syncs", self.kv.stats().syncs));
+        counters
+    }
+
+    /// How long its disk took lately, and whether its log has room, as counters by name.
+    pub(super) fn disk_counters(&self, id: TargetId) -> Vec<(String, u64)> {
+        let (recent, now) = (self.store.recent(), Instant::now());
+        let kinds = [("job", &recent.jobs), ("read", &recent.reads), ("sync", &recent.syncs)];
+        let mut counters: Vec<_> =
+            kinds.into_iter().flat_map(|(kind, recent)| recent.lately(now).counters(&id, kind)).collect();
+        counters.extend(nyala_store::metrics::counters(&id, &self.kv));
         counters
     }
 

@@ -71,11 +71,13 @@ impl WorkerThread {
         let (mut writes, mut answers) = (Vec::new(), Vec::new());
         let mut stop = false;
         let began = Instant::now();
-        let mut jobs = false;
+        let store = self.store.clone();
+        let running = (!messages.is_empty()).then(|| store.recent().jobs.begin(began));
+        let mut jobs = 0;
         for message in messages.drain(..) {
             match message {
                 Message::Job(mut job) => {
-                    jobs = true;
+                    jobs += 1;
                     job.answer.waited = self.queue.times.waited(job.queued, began);
                     match job.task {
                         Task::Write(op) => {
@@ -95,8 +97,9 @@ impl WorkerThread {
             }
         }
         self.write(&mut writes, &mut answers);
-        if jobs {
+        if jobs > 0 {
             self.queue.times.worked(began);
+            running.into_iter().for_each(|running| running.end(Instant::now(), jobs));
         }
         stop
     }
@@ -232,6 +235,9 @@ impl WorkerThread {
     }
 
     fn tick(&mut self) {
+        // A network thread whose write hangs has the worker; it is no job that ended, so it is in no mean.
+        let store = self.store.clone();
+        let _running = store.recent().jobs.begin(Instant::now());
         let mut worker = self.worker.lock();
         if let Err(error) = worker.expire_dead(now_s()) {
             tracing::warn!(%error, "cannot forget removed chunk files");

@@ -46,6 +46,38 @@ async fn fill(store: &Store, random: &mut SplitMix64, most: u64) -> Vec<u64> {
     keys
 }
 
+fn counter(store: &Store, name: &str) -> u64 {
+    let counters = crate::metrics::counters(&"own", store);
+    counters.iter().find(|(known, _)| known == name).unwrap_or_else(|| panic!("{name}: {counters:?}")).1
+}
+
+#[test]
+fn a_store_says_that_its_disk_is_full_what_a_checkpoint_lacked_and_how_long_syncs_took() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let (machine, mut random) = (Machine::new(7), SplitMix64::new(7));
+    machine.set_total_bytes(Some(DISK_BYTES));
+    machine.set_free_bytes(Some(DISK_BYTES));
+    let store = open(&machine);
+    let keys = runtime.block_on(fill(&store, &mut random, 300));
+    store.sync_blocking().unwrap();
+    let full = ["must_not_grow", "checkpoint_fails", "stopped"].map(|what| counter(&store, &format!("store.own.{what}")));
+    assert_eq!(full, [1, 0, 0]);
+    assert!(counter(&store, "store.own.free_bytes") < DISK_BYTES / 2);
+    assert_eq!(counter(&store, "store.own.total_bytes"), DISK_BYTES);
+    assert!(counter(&store, "disk.own.log.count") > 0 && counter(&store, "disk.own.log.waiting_ms") == 0);
+    runtime.block_on(async {
+        for key in keys {
+            remove(&store, key).await;
+        }
+        grow(&store, 1, 10).await.unwrap();
+    });
+    assert_eq!(counter(&store, "store.own.must_not_grow"), 0);
+    store.apply(Batch::new().put("key", "value")).unwrap();
+    machine.fail_at(machine.points());
+    store.sync_blocking().unwrap_err();
+    assert_eq!(counter(&store, "store.own.stopped"), 1);
+}
+
 #[test]
 fn a_full_store_is_emptied_from_within_and_grows_again() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();

@@ -26,7 +26,7 @@ pub(crate) fn services(facts: &Facts<'_>) -> Markup {
                     thead { tr {
                         th scope="col" { "Node" } th scope="col" { "Kind" } th scope="col" { "Address" } th scope="col" { "State" }
                         th scope="col" { "Answers" } th scope="col" class="number" { "Requests" } th scope="col" class="number" { "p99" }
-                        th scope="col" class="number" { "Processor" } th scope="col" class="number" { "Memory" }
+                        th scope="col" class="number" { "Slow" } th scope="col" class="number" { "Processor" } th scope="col" class="number" { "Memory" }
                     } }
                     tbody { @for node in &cut.rows { (one(node, said.get(node.alias.as_str()).copied())) } }
                 }
@@ -34,6 +34,11 @@ pub(crate) fn services(facts: &Facts<'_>) -> Markup {
             (more(cut.more, "services"))
         }
     }
+}
+
+/// Operations of the last minutes that took longer than an operator finds usual.
+fn slow(service: &ServiceFigures) -> Option<String> {
+    service.said.as_ref()?.slow_operations.map(|count| count.to_string())
 }
 
 fn one(node: &Node, said: Option<&ServiceFigures>) -> Markup {
@@ -54,6 +59,7 @@ fn one(node: &Node, said: Option<&ServiceFigures>) -> Markup {
             }
             td class="number" { (show(figures.map(|service| units::rate(service.requests)))) }
             td class="number" { (show(figures.and_then(|service| service.p99_s).map(units::seconds))) }
+            td class="number" { (show(said.and_then(slow))) }
             td class="number" { (show(figures.map(|service| units::percent(service.cpu)))) }
             td class="number" { (show(figures.map(|service| units::bytes(service.memory)))) }
         }

@@ -134,7 +134,7 @@ pub fn figures(world: &mut World) {
             memory: 9e7 * n,
             requests: 140.0 * n,
             p99_s: Some(0.0004 * n),
-            checksum_errors: 0,
+            said: None,
         });
     }
     for target in &world.map.targets {

@@ -7,7 +7,7 @@ use crate::cluster::{Answer, Cluster, ClusterArgs, ask_node};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, show};
 use crate::role::block_on;
-use nyala_cluster::health::{Finding, Probe, TargetScrub, findings};
+use nyala_cluster::health::{Finding, Probe, findings};
 use nyala_wire::map::{CapacityPool, ClusterMap, Consistency, Node, Reachability, Role};
 use nyala_wire::{NodeId, TargetId};
 use serde::Serialize;
@@ -44,11 +44,11 @@ struct NodeHealth {
     /// Absent where the service does not answer.
     checksum_errors: Option<u64>,
     uptime_s: Option<u64>,
-    /// What it says of the scrubs of its targets; the findings have what is wrong.
-    #[serde(skip)]
-    scrubs: Vec<TargetScrub>,
     /// Operations of the last minutes that were slow. They make nothing unhealthy: a server that was away has some, and so has a busy one.
     slow_operations: Option<u64>,
+    /// What it says of itself; the findings have what is wrong.
+    #[serde(skip)]
+    probe: Probe,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -78,9 +78,12 @@ pub async fn examine(cluster: &Cluster) -> Result<Health, Failure> {
 }
 
 fn judge_node(node: &Node, answer: &Answer) -> NodeHealth {
-    let errors = |stats: &nyala_wire::mgmt::ServiceStats| {
-        let counters = stats.counters.iter().filter(|(name, _)| name.contains("checksum") && name.contains("error"));
-        counters.map(|(_, count)| count).sum()
+    let error = answer.failed.first().map(|(_, error)| error.to_string());
+    let probe = match (&answer.reached, &answer.stats) {
+        (Some(_), Some(stats)) => Probe::answered(node.id, stats),
+        // Of a version that says nothing of itself.
+        (Some(_), None) => Probe { node: node.id, ..Probe::default() },
+        (None, _) => Probe::silent(node.id, error.clone().unwrap_or_else(|| "it has no address".to_owned())),
     };
     NodeHealth {
         id: node.id,
@@ -89,22 +92,16 @@ fn judge_node(node: &Node, answer: &Answer) -> NodeHealth {
         reachability: node.reachability,
         reachable: answer.reached.is_some(),
         address: answer.reached.map(|(address, _)| address),
-        error: answer.failed.first().map(|(_, error)| error.to_string()),
-        checksum_errors: answer.stats.as_ref().map(errors),
+        error,
+        checksum_errors: probe.checksum_errors,
         uptime_s: answer.stats.as_ref().map(|stats| stats.uptime_s),
-        scrubs: answer.stats.as_ref().map(|stats| TargetScrub::among(&stats.counters)).unwrap_or_default(),
-        slow_operations: answer.stats.as_ref().and_then(health_slow::count),
+        slow_operations: probe.slow_operations,
+        probe,
     }
 }
 
 fn judge(map: &ClusterMap, nodes: Vec<NodeHealth>) -> Health {
-    let probe = |node: &NodeHealth| Probe {
-        node: node.id,
-        failed: (!node.reachable).then(|| node.error.clone().unwrap_or_else(|| "it has no address".to_owned())),
-        checksum_errors: node.checksum_errors,
-        scrubs: node.scrubs.clone(),
-    };
-    let findings = findings(map, &nodes.iter().map(probe).collect::<Vec<_>>());
+    let findings = findings(map, &nodes.iter().map(|node| node.probe.clone()).collect::<Vec<_>>());
     let problems: Vec<String> = findings.iter().map(|finding| finding.what.clone()).collect();
     let targets = map.targets.iter().map(|target| TargetHealth {
         id: target.id,

@@ -4,16 +4,10 @@
 
 use nyala_transport::trace::LATELY_MINUTES;
 use nyala_wire::NodeId;
-use nyala_wire::mgmt::ServiceStats;
 use std::cmp::Reverse;
 
 /// Fewer in the last minutes are not worth a line.
 const MANY: u64 = 10;
-
-/// How many slow operations a service had in the last minutes, if it says so.
-pub fn count(stats: &ServiceStats) -> Option<u64> {
-    stats.counters.iter().find(|(name, _)| name == "slow.lately").map(|(_, count)| *count)
-}
 
 /// The services with many, the most first; empty: none has.
 pub fn shown(mut services: Vec<(&str, NodeId, u64)>) -> String {

@@ -31,7 +31,7 @@ fn say(round: &mut Round, service: Source, name: &str, all: &[Said<'_>]) {
         (series::Key { metric, service, instance, labels, field: *field, kind, micros }, *value)
     };
     let values = all.iter().map(value).collect();
-    round.insert(Instance { service, name: name.to_owned() }, Answered { values, failed: None });
+    round.insert(Instance { service, name: name.to_owned() }, Answered { values, ..Answered::default() });
 }
 
 /// A cluster's figures after so many seconds.

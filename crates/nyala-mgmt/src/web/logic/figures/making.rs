@@ -78,7 +78,6 @@ impl Making {
             _ if instance.service != Source::Mount => self.service(|service| match metric {
                 "process_cpu_seconds" => service.cpu = value,
                 "process_resident_memory_bytes" => service.memory = value,
-                "nyala_storage_target_checksum_errors" => service.checksum_errors += value as u64,
                 _ => {}
             }),
             _ => {}

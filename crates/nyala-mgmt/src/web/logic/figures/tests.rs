@@ -6,6 +6,7 @@ use super::*;
 use nyala_mon::logic::series::Field;
 use nyala_mon::{Answered, Instance};
 use nyala_web::{Line, UserFigures};
+use nyala_wire::mgmt::ServiceStats;
 use nyala_wire::{GroupId, TargetId};
 
 fn key(service: Source, metric: &str, labels: &[(&str, &str)], field: Field, kind: Kind) -> Key {
@@ -15,7 +16,7 @@ fn key(service: Source, metric: &str, labels: &[(&str, &str)], field: Field, kin
 
 fn round(values: &[(Key, i64)]) -> Round {
     let instance = Instance { service: values[0].0.service, name: "s1".to_owned() };
-    Round::from([(instance, Answered { values: values.to_vec(), failed: None })])
+    Round::from([(instance, Answered { values: values.to_vec(), ..Answered::default() })])
 }
 
 #[test]
@@ -23,14 +24,12 @@ fn counters_become_rates_and_gauges_stay() {
     let of = |metric, labels: &[(&str, &str)], kind| key(Source::Storage, metric, labels, Field::Value, kind);
     let written = of("nyala_storage_target_written_bytes", &[("target", "101")], Kind::Counter);
     let size = of("nyala_target_size_bytes", &[("target", "101")], Kind::Gauge);
-    let damaged = of("nyala_storage_target_checksum_errors", &[("target", "101")], Kind::Counter);
     let left = of("nyala_mirror_resync_left_bytes", &[("group", "2"), ("target", "101")], Kind::Gauge);
     let asked = of("nyala_storage_client_requests", &[("client", "10.0.0.9")], Kind::Counter);
     let all = |n: i64| {
         round(&[
             (written.clone(), 1000 * n),
             (size.clone(), 5000),
-            (damaged.clone(), 3),
             (left.clone(), 70),
             (asked.clone(), 10 * n),
         ])
@@ -38,7 +37,7 @@ fn counters_become_rates_and_gauges_stay() {
     let made = figures(9000, &all(1), &all(5), 2.0);
     let target = made.targets[&TargetId(101)];
     assert_eq!((target.written, target.size), (2000.0, 5000.0));
-    assert_eq!((made.totals.get(Line::Written), made.services[0].checksum_errors), (2000.0, 3));
+    assert_eq!(made.totals.get(Line::Written), 2000.0);
     assert_eq!(made.resyncs[&(GroupId(2), TargetId(101))].left, 70.0);
     assert_eq!((made.clients[0].name.as_str(), made.clients[0].requests), ("10.0.0.9", 20.0));
     let anew = figures(9000, &all(5), &all(1), 2.0);
@@ -72,7 +71,18 @@ fn latencies_are_the_largest_of_what_does_not_wait_on_purpose() {
 #[test]
 fn who_is_silent_is_there_with_why() {
     let instance = Instance { service: Source::Meta, name: "m".to_owned() };
-    let silent = Round::from([(instance, Answered { values: Vec::new(), failed: Some("refused".to_owned()) })]);
+    let silent = Round::from([(instance, Answered { failed: Some("refused".to_owned()), ..Answered::default() })]);
     let made = figures(1, &Round::new(), &silent, 1.0);
     assert_eq!(made.services[0].failed.as_deref(), Some("refused"));
+}
+
+#[test]
+fn what_a_service_says_of_its_health_is_kept_also_where_it_says_no_figures() {
+    let counters = vec![("slow.lately".to_owned(), 4), ("scrub.101.late".to_owned(), 1)];
+    let stats = Some(ServiceStats { counters, ..ServiceStats::default() });
+    let instance = Instance { service: Source::Storage, name: "s".to_owned() };
+    let stuck = Answered { failed: Some("stuck".to_owned()), stats, ..Answered::default() };
+    let made = figures(1, &Round::new(), &Round::from([(instance, stuck)]), 1.0);
+    let said = made.services[0].said.as_ref().unwrap();
+    assert_eq!((said.slow_operations, said.scrubs[0].late, &said.failed), (Some(4), true, &None));
 }
