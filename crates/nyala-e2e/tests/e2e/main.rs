@@ -17,6 +17,7 @@ mod full_disk;
 mod full_management;
 mod full_storage;
 mod handles;
+mod health_names;
 mod kills;
 mod layout;
 mod leftovers;
