@@ -23,7 +23,7 @@ pub use stores::StoreCondition;
 use nyala_wire::map::ClusterMap;
 
 /// All that is wrong, as far as the map and the probes tell; of nodes that were not asked, what management knows. In the order of
-/// nodes, targets, groups.
+/// nodes, targets, disks and memory, groups.
 pub fn findings(map: &ClusterMap, probes: &[Probe]) -> Vec<Finding> {
     let mut all = Vec::new();
     nodes::check(map, probes, &mut all);

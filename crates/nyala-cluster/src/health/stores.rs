@@ -93,7 +93,8 @@ fn one(map: &ClusterMap, node: &Node, store: &StoreCondition) -> Option<Finding>
         };
         (what, format!("{room}. Until then what adds something is refused or waits; removing files works."))
     } else if store.has_little() {
-        let what = format!("the disk of the log and tables of {name} is nearly full{left}");
+        let nearly = if store.free_bytes.is_some_and(|free| free >> 20 > 0) { "nearly " } else { "" };
+        let what = format!("the disk of the log and tables of {name} is {nearly}full{left}");
         (what, format!("{room}, before changes of the cluster's state have to wait."))
     } else {
         return None;

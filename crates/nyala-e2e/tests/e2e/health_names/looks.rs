@@ -39,7 +39,8 @@ impl<'a> Looks<'a> {
             form.len()
         );
         let (said, _) = http(&address, &head, &form);
-        let cookie = said.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap_or_else(|| panic!("{said}"));
+        let cookie =
+            said.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap_or_else(|| panic!("{said}"));
         let cookie = cookie.split(';').next().unwrap_or_default().to_owned();
         Looks { cluster, address, token, cookie }
     }
@@ -48,9 +49,12 @@ impl<'a> Looks<'a> {
     #[track_caller]
     pub fn wait_named(&self, about: &str, wrong: &str, advice: &str) {
         let names = |found: &Found| found.0.starts_with(about) && found.0.contains(wrong) && found.1.contains(advice);
-        self.wait(NAMED, &format!("{about} … {wrong}"), |all| all.iter().any(names), |page| {
-            page.split("<li").any(|part| part.contains(about) && part.contains(wrong) && part.contains(advice))
-        });
+        self.wait(
+            NAMED,
+            &format!("{about} … {wrong}"),
+            |all| all.iter().any(names),
+            |page| page.split("<li").any(|part| part.contains(about) && part.contains(wrong) && part.contains(advice)),
+        );
     }
 
     /// Waits until nobody says anything of this any more.
@@ -82,13 +86,15 @@ impl<'a> Looks<'a> {
     fn command(&self) -> Vec<Found> {
         let dir = text(&self.cluster.dir());
         let done = self.cluster.nyala(["health", "check", "--dir", &dir, "--output", "json"]);
-        let said: Value = serde_json::from_str(&done.out).unwrap_or_else(|error| panic!("{error}: {}", done.describe()));
+        let said: Value =
+            serde_json::from_str(&done.out).unwrap_or_else(|error| panic!("{error}: {}", done.describe()));
         assert_eq!(done.code(), Some(if said["healthy"] == true { 0 } else { 6 }), "{}", done.describe());
         findings(&said)
     }
 
     fn rest(&self) -> Vec<Found> {
-        let head = format!("GET /api/v1/health HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}", self.address, self.token);
+        let head =
+            format!("GET /api/v1/health HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}", self.address, self.token);
         let (said, body) = http(&self.address, &head, "");
         assert!(said.starts_with("HTTP/1.1 200"), "{said}\n{body}");
         findings(&serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error}: {body}")))
