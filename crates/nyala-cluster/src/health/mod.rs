@@ -2,23 +2,28 @@
 
 //! What is wrong with a cluster, and what to do about it: one implementation for `nyala health check`, the REST API and the page.
 
+mod disk_times;
 mod disks;
 mod finding;
 mod groups;
 mod memory;
+mod memory_left;
 mod nodes;
 mod probe;
 mod scrubs;
+mod store_condition;
 mod stores;
 mod targets;
 #[cfg(test)]
 mod tests;
+mod whose;
 
-pub use disks::{DiskKind, DiskTimes, Mean};
+pub use disk_times::{DiskKind, DiskTimes, Mean};
 pub use finding::{About, Finding, Severity};
-pub use memory::Memory;
-pub use probe::{Probe, TargetScrub, Whose};
-pub use stores::StoreCondition;
+pub use memory_left::Memory;
+pub use probe::{Probe, TargetScrub};
+pub use store_condition::StoreCondition;
+pub use whose::Whose;
 
 use nyala_wire::map::ClusterMap;
 
