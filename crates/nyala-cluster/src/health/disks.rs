@@ -6,8 +6,12 @@
 //! and syncs of another say nothing about each other, so each kind of operation is compared with the same kind. A disk that was slow in
 //! the window before this one stays so until it is twice as fast as it has to be: what is near the limit does not come and go.
 
+#[cfg(test)]
+use super::disk_times::Mean;
+use super::disk_times::{DiskKind, DiskTimes};
 use super::finding::{About, Finding, Severity};
-use super::probe::{Probe, Whose};
+use super::probe::Probe;
+use super::whose::Whose;
 use crate::words::Word;
 use nyala_wire::map::{ClusterMap, Node, Role, TargetKind};
 use nyala_wire::{NodeId, PoolId};
@@ -21,108 +25,13 @@ const FLOOR_US: u64 = 20_000;
 const ALONE_US: u64 = 1_000_000;
 /// Slow for any disk.
 const ANY_US: u64 = 2_000_000;
-/// A mean is of so many operations at least ...
-const COUNT: u64 = 5;
-/// ... or of two that took so long together.
-const ENOUGH_US: u64 = 1_000_000;
 /// So long without an answer is too long where peers are not as long without one.
 const WAITING_MS: u64 = 6_000;
 /// So long without an answer is too long.
 const WAITING_ANY_MS: u64 = 30_000;
 
-/// What a disk is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DiskKind {
-    /// Jobs of a storage target's worker threads.
-    Job,
-    /// Reads from the disk by network threads.
-    Read,
-    /// Syncs of chunk files.
-    Sync,
-    /// Syncs of the log.
-    Log,
-}
-
-impl DiskKind {
-    fn parse(word: &str) -> Option<DiskKind> {
-        Some(match word {
-            "job" => DiskKind::Job,
-            "read" => DiskKind::Read,
-            "sync" => DiskKind::Sync,
-            "log" => DiskKind::Log,
-            _ => return None,
-        })
-    }
-
-    fn one(self) -> &'static str {
-        match self {
-            DiskKind::Job => "a write or read",
-            DiskKind::Read => "a read",
-            DiskKind::Sync => "a sync of data",
-            DiskKind::Log => "a sync of its log",
-        }
-    }
-}
-
-/// How many operations ended, and how long they took together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Mean {
-    /// How many.
-    pub count: u64,
-    /// All of them together, microseconds.
-    pub us: u64,
-}
-
-impl Mean {
-    /// Microseconds for one, if enough of them were done to say so.
-    fn each(self) -> Option<u64> {
-        (self.count >= COUNT || (self.count >= 2 && self.us >= ENOUGH_US)).then(|| self.us / self.count)
-    }
-}
-
-/// How long a disk took lately for one kind of operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DiskTimes {
-    /// Whose disk.
-    pub whose: Whose,
-    /// What it was asked for.
-    pub kind: DiskKind,
-    /// In the last seconds.
-    pub now: Mean,
-    /// In as many seconds before.
-    pub before: Mean,
-    /// How long the oldest operation under way has taken, milliseconds.
-    pub waiting_ms: u64,
-}
-
-impl DiskTimes {
-    /// Out of the counters of a service, whose names are `disk.WHOSE.KIND.WHAT`.
-    pub fn among(counters: &[(String, u64)]) -> Vec<DiskTimes> {
-        let mut found = BTreeMap::new();
-        for (name, value) in counters.iter().filter(|(name, _)| name.starts_with("disk.")) {
-            let [_, whose, kind, what] = name.split('.').collect::<Vec<_>>()[..] else { continue };
-            let (Some(whose), Some(kind)) = (Whose::parse(whose), DiskKind::parse(kind)) else { continue };
-            let (now, before) = (Mean::default(), Mean::default());
-            let times: &mut DiskTimes =
-                found.entry((whose, kind)).or_insert(DiskTimes { whose, kind, now, before, waiting_ms: 0 });
-            match what {
-                "count" => times.now.count = *value,
-                "us" => times.now.us = *value,
-                "before_count" => times.before.count = *value,
-                "before_us" => times.before.us = *value,
-                "waiting_ms" => times.waiting_ms = *value,
-                _ => {}
-            }
-        }
-        found.into_values().collect()
-    }
-}
-
 /// Those who can be compared: targets of a kind in a storage pool; management nodes.
 type Peers = Option<(TargetKind, PoolId)>;
-
-/// Disks of each kind, by who can be compared: metadata or storage, and the pool.
-type ByPeers = BTreeMap<(Option<(bool, PoolId)>, DiskKind), Vec<(NodeId, DiskTimes)>>;
 
 /// What is wrong with a disk, the worse the greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -132,7 +41,7 @@ enum Trouble {
 }
 
 pub(super) fn check(map: &ClusterMap, probes: &[Probe], all: &mut Vec<Finding>) {
-    let mut by_peers = ByPeers::new();
+    let mut by_peers: BTreeMap<(Option<(bool, PoolId)>, DiskKind), Vec<(NodeId, DiskTimes)>> = BTreeMap::new();
     for probe in probes {
         for times in &probe.disks {
             let Some(peers) = peers(map, probe.node, times.whose) else { continue };

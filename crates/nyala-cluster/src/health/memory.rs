@@ -7,7 +7,6 @@ use super::nodes::host;
 use super::probe::Probe;
 use crate::words::Word;
 use nyala_wire::map::ClusterMap;
-use nyala_wire::mgmt::ServiceStats;
 
 /// A host is short below this part of its memory, percent ...
 const SHORT_PERCENT: u64 = 3;
@@ -15,32 +14,6 @@ const SHORT_PERCENT: u64 = 3;
 const SHORT_BYTES: u64 = 512 << 20;
 /// A service is short when it takes this part of its limit, percent. Less is normal: the rest is page cache, which the kernel takes back.
 const OF_LIMIT_PERCENT: u64 = 90;
-
-/// The memory of a service; what is not known is none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Memory {
-    /// What it takes itself, bytes.
-    pub resident_bytes: u64,
-    /// What its host has, bytes.
-    pub total_bytes: Option<u64>,
-    /// What its host has left for processes, bytes.
-    pub available_bytes: Option<u64>,
-    /// The most that it may take together with the others of its control group, bytes.
-    pub limit_bytes: Option<u64>,
-}
-
-impl Memory {
-    /// Out of what a service says, with counters of the names `memory.WHAT`.
-    pub fn among(stats: &ServiceStats) -> Memory {
-        let of = |name: &str| stats.counters.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
-        Memory {
-            resident_bytes: stats.resident_bytes,
-            total_bytes: of("memory.total_bytes"),
-            available_bytes: of("memory.available_bytes"),
-            limit_bytes: of("memory.limit_bytes"),
-        }
-    }
-}
 
 pub(super) fn check(map: &ClusterMap, probes: &[Probe], all: &mut Vec<Finding>) {
     for probe in probes {

@@ -2,32 +2,37 @@
 
 //! What is wrong with a cluster, and what to do about it: one implementation for `nyala health check`, the REST API and the page.
 
+mod disk_times;
 mod disks;
 mod finding;
 mod groups;
 mod links;
 mod memory;
+mod memory_left;
 mod nodes;
 mod probe;
 mod recalls;
 mod reported;
 mod scrubs;
+mod store_condition;
 mod stores;
 mod targets;
 #[cfg(test)]
 mod tests;
+mod whose;
 
-pub use disks::{DiskKind, DiskTimes, Mean};
+pub use disk_times::{DiskKind, DiskTimes, Mean};
 pub use finding::{About, Finding, Severity};
-pub use memory::Memory;
-pub use probe::{Probe, TargetScrub, Whose};
+pub use memory_left::Memory;
+pub use probe::{Probe, TargetScrub};
 pub use reported::Reported;
-pub use stores::StoreCondition;
+pub use store_condition::StoreCondition;
+pub use whose::Whose;
 
 use nyala_wire::map::ClusterMap;
 
 /// All that is wrong, as far as the map and the probes tell; of nodes that were not asked, what management knows. In the order of
-/// nodes, targets, groups.
+/// nodes, targets, disks and memory, groups.
 pub fn findings(map: &ClusterMap, probes: &[Probe]) -> Vec<Finding> {
     let mut all = Vec::new();
     nodes::check(map, probes, &mut all);

@@ -2,10 +2,10 @@
 
 //! What nodes are asked for, and what they say, out of the counters of STATS.
 
-use super::disks::DiskTimes;
-use super::memory::Memory;
+use super::disk_times::DiskTimes;
+use super::memory_left::Memory;
 use super::reported::Reported;
-use super::stores::StoreCondition;
+use super::store_condition::StoreCondition;
 use nyala_wire::mgmt::ServiceStats;
 use nyala_wire::{NodeId, TargetId};
 use std::collections::BTreeMap;
@@ -54,21 +54,6 @@ impl Probe {
             reported: Reported::among(node, stats),
             slow_operations: counters.iter().find(|(name, _)| name == "slow.lately").map(|(_, count)| *count),
         }
-    }
-}
-
-/// Whose disk it is: a target's, or that of the service's own directory, which a management node has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Whose {
-    /// The service's own.
-    Service,
-    /// A target's.
-    Target(TargetId),
-}
-
-impl Whose {
-    pub(super) fn parse(word: &str) -> Option<Whose> {
-        if word == "own" { Some(Whose::Service) } else { word.parse().ok().map(|id| Whose::Target(TargetId(id))) }
     }
 }
 

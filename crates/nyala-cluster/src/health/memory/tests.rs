@@ -2,9 +2,11 @@
 
 //! When memory is short.
 
+use super::super::memory_left::Memory;
 use super::super::tests::map;
 use super::*;
 use nyala_wire::NodeId;
+use nyala_wire::mgmt::ServiceStats;
 
 const MIB: u64 = 1 << 20;
 

@@ -40,7 +40,10 @@ pub fn fold(map: &ClusterMap, findings: Vec<Finding>) -> Vec<Card> {
 /// The node that a finding comes from.
 fn cause(map: &ClusterMap, finding: &Finding) -> Option<NodeId> {
     match finding.about {
-        About::Node(node) => Some(node),
+        // What is wrong with a node that is there has causes of its own, each with something to do.
+        About::Node(node) => {
+            map.node(node).filter(|node| node.reachability != Reachability::Online).map(|node| node.id)
+        }
         About::Target(target) => away(map, target),
         About::Group(group) => member_away(map, group),
         About::Cluster => None,
