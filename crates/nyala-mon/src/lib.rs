@@ -9,6 +9,7 @@
 //! **Failure model.** Everything that it asks, writes to and is asked by may be away, slow, or lie; the modules say what then. What it
 //! holds is bounded: memory and disk of the history by settings, pages, replies and questions by constants.
 
+mod answer;
 mod api;
 mod ask;
 mod config;

@@ -6,8 +6,9 @@
 //! does not say its figures, or send a page that is none: it has no samples in this round, and it is said why. Nobody is waited for longer than
 //! [`ANSWER`], and not many are asked at once. Mounts are asked at addresses that they said themselves, and so may be anything that answers.
 
+use crate::answer::ask;
 use crate::ask::{ANSWER, Asked, Instance};
-use crate::round::{Answered, Round};
+use crate::round::Round;
 use nyala_metrics::catalog::Source;
 use nyala_transport::member::{MgmtClient, MgmtError};
 use nyala_transport::{HandshakeConfig, Role, Secret};
@@ -135,26 +136,6 @@ impl Sampler {
             Some((Instance { service, name: node.alias.clone() }, node.addresses.clone()))
         });
         self.known = nodes.chain(mounts.into_iter().filter_map(mount)).collect();
-    }
-}
-
-/// Figures of one of them, and what it says of itself if that is asked for. Who does not say that does not say figures either; the other way round there
-/// may be a reason, and it is said.
-async fn ask(asked: &mut Asked, instance: &Instance, handshake: &HandshakeConfig, ask_stats: bool) -> Answered {
-    let late = || format!("no reply within {ANSWER:?}");
-    let failed = |why| Answered { failed: Some(why), ..Answered::default() };
-    let mut stats = None;
-    if ask_stats {
-        let said = tokio::time::timeout(ANSWER, asked.stats(instance, handshake)).await;
-        match said.unwrap_or_else(|_| Err(late())) {
-            Ok(said) => stats = said,
-            Err(why) => return failed(why),
-        }
-    }
-    let sampled = tokio::time::timeout(ANSWER, asked.sample(instance, handshake)).await;
-    match sampled.unwrap_or_else(|_| Err(late())) {
-        Ok(values) => Answered { values, failed: None, stats },
-        Err(why) => Answered { stats, ..failed(why) },
     }
 }
 

@@ -41,6 +41,7 @@ pub mod own_dir;
 pub mod private;
 mod progress;
 mod room;
+mod room_known;
 mod shared;
 mod slices;
 mod space;

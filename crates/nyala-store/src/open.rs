@@ -23,7 +23,7 @@ use crate::log::{Log, Position, segment};
 use crate::metrics::Times;
 use crate::ordered::{CheckpointMeta, OrderedStore};
 use crate::progress::Progress;
-use crate::room::Room;
+use crate::room_known::Room;
 use crate::shared::Shared;
 use crate::tables::Tables;
 use crate::{Lsn, Options, Recovery, StoreError, tree};

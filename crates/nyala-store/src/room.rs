@@ -7,13 +7,11 @@
 //! The disk does not say what is free: the answer before stays.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
-
 use crate::shared::Shared;
-use crate::space::{Space, SpaceRule};
+use crate::space::Space;
 use crate::{FreeSpace, StoreError};
 use nyala_kv::ChangeKind;
 
@@ -23,35 +21,6 @@ const LOOK_BYTES: usize = 64 << 10;
 const WORTH_BYTES: usize = 256 << 10;
 /// Pause between checkpoints that are made only to see whether there is room.
 const PAUSE: Duration = Duration::from_millis(500);
-
-/// What is known of the room that there is.
-pub(crate) struct Room {
-    rule: Mutex<SpaceRule>,
-    may_grow: AtomicBool,
-    may_complete: AtomicBool,
-    left_bytes: Arc<AtomicU64>,
-    unseen_bytes: AtomicUsize,
-    /// What the disk had left at the last look.
-    disk: Mutex<Option<FreeSpace>>,
-    /// Checkpoints that ended, well or not, and when the last one did.
-    attempts: AtomicU64,
-    last_attempt: Mutex<Option<Instant>>,
-}
-
-impl Room {
-    pub(crate) fn new(reserve_bytes: u64) -> Room {
-        Room {
-            rule: Mutex::new(SpaceRule::new(reserve_bytes)),
-            may_grow: AtomicBool::new(true),
-            may_complete: AtomicBool::new(true),
-            left_bytes: Arc::default(),
-            unseen_bytes: AtomicUsize::new(0),
-            disk: Mutex::default(),
-            attempts: AtomicU64::new(0),
-            last_attempt: Mutex::new(None),
-        }
-    }
-}
 
 impl Shared {
     pub(crate) fn admits(&self, kind: ChangeKind) -> bool {

@@ -19,7 +19,7 @@ use crate::log::format::Kind;
 use crate::metrics::Times;
 use crate::ordered::{CheckpointMeta, OrderedStore, is_empty_range};
 use crate::progress::Progress;
-use crate::room::Room;
+use crate::room_known::Room;
 use crate::tables::{Frozen, Tables};
 use crate::{Batch, Condition, Lsn, Options, Stats, StoreError, Value, slices};
 use nyala_kv::{ChangeKind, MAX_KEY_BYTES, Visit};

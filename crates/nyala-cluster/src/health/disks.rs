@@ -6,8 +6,6 @@
 //! and syncs of another say nothing about each other, so each kind of operation is compared with the same kind. A disk that was slow in
 //! the window before this one stays so until it is twice as fast as it has to be: what is near the limit does not come and go.
 
-#[cfg(test)]
-use super::disk_times::Mean;
 use super::disk_times::{DiskKind, DiskTimes};
 use super::finding::{About, Finding, Severity};
 use super::probe::Probe;
@@ -40,8 +38,11 @@ enum Trouble {
     Waits { ms: u64 },
 }
 
+/// Disks of each kind, by who can be compared: metadata or storage, and the pool.
+type ByPeers = BTreeMap<(Option<(bool, PoolId)>, DiskKind), Vec<(NodeId, DiskTimes)>>;
+
 pub(super) fn check(map: &ClusterMap, probes: &[Probe], all: &mut Vec<Finding>) {
-    let mut by_peers: BTreeMap<(Option<(bool, PoolId)>, DiskKind), Vec<(NodeId, DiskTimes)>> = BTreeMap::new();
+    let mut by_peers = ByPeers::new();
     for probe in probes {
         for times in &probe.disks {
             let Some(peers) = peers(map, probe.node, times.whose) else { continue };

@@ -5,47 +5,18 @@
 
 use super::finding::{About, Finding, Severity};
 use super::reported::{Reported, name};
+use super::way::Way;
 use nyala_wire::NodeId;
 use nyala_wire::map::{ClusterMap, Node, Reachability};
-use nyala_wire::mgmt::LinkState;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-/// An address is lost when it has not answered for so long: packets are lost now and then, and a new connection takes a moment.
-const LOST_MS: u64 = 3_000;
-/// An address comes and goes when it was lost more often than this within a minute ...
-const BREAKS: u64 = 3;
-/// ... until it was not lost for so long.
-const CALM_MS: u64 = 30_000;
 /// From so many others on, what fails is the network of the one server that they have in common.
 const HUB: usize = 3;
 /// Most findings about a way each; those beyond are counted.
 const MOST: usize = 16;
 /// Most names and addresses in a sentence.
 const NAMES: usize = 3;
-
-/// One server does not reach another at an address.
-#[derive(Clone, Copy)]
-struct Way<'a> {
-    from: &'a Node,
-    to: &'a Node,
-    state: LinkState,
-}
-
-impl Way<'_> {
-    fn flaps(&self) -> bool {
-        let lately = self.state.silent_ms.is_some() || self.state.last_break_ms.is_some_and(|ago| ago < CALM_MS);
-        self.state.breaks > BREAKS && lately
-    }
-
-    fn is_lost(&self) -> bool {
-        self.state.silent_ms.is_some_and(|silent| silent >= LOST_MS)
-    }
-
-    fn ends(&self) -> [NodeId; 2] {
-        [self.from.id, self.to.id]
-    }
-}
 
 pub(super) fn check(map: &ClusterMap, reports: &[Reported], all: &mut Vec<Finding>) {
     let mut ways = failing(map, reports);

@@ -19,6 +19,7 @@ mod stores;
 mod targets;
 #[cfg(test)]
 mod tests;
+mod way;
 mod whose;
 
 pub use disk_times::{DiskKind, DiskTimes, Mean};

@@ -5,13 +5,12 @@
 //! Failure model: none of its own. It lives as long as the process, over the runs of the service; what a metadata server
 //! counts itself begins anew with each run.
 
-use super::group::GroupShell;
+use super::group_metrics::write_group;
 use super::host::{Host, Serving};
-use nyala_metrics::catalog::{Source, meta as metrics, mirror};
+use nyala_metrics::catalog::{Source, meta as metrics};
 use nyala_metrics::{ByAddress, ByUser, Metric, Page, Requests};
 use nyala_namespace::server::op_names::OP_NAMES;
 use nyala_namespace::server::recall_report::recall_report;
-use nyala_replica::Progress;
 use nyala_transport::PeerInfo;
 use nyala_transport::trace::SlowOperations;
 use nyala_wire::message_type::{META_CHECKPOINT, META_FENCES, META_REPLICA, META_SCAN, META_TX, METRICS, PING, STATS};
@@ -137,19 +136,4 @@ fn write_server(page: &mut Page, serving: Option<Serving>) {
         let mut family = page.family(metric);
         ms.into_iter().for_each(|ms| family.micros(&[], ms.saturating_mul(1000)));
     }
-}
-
-fn write_group(page: &mut Page, group: Option<&GroupShell>) {
-    let mut last = page.family(&metrics::MIRROR_RECORDS);
-    group.iter().for_each(|group| last.value(&[&group.group()], group.last()));
-    let copies = group.map(|group| (group.group(), group.progress()));
-    let mut each = |metric: &Metric, value: fn(&Progress) -> u64| {
-        let mut family = page.family(metric);
-        if let Some((group, progress)) = &copies {
-            progress.iter().for_each(|(target, progress)| family.value(&[group, target], value(progress)));
-        }
-    };
-    each(&mirror::RESYNC_COPIED, |progress| progress.copied_bytes);
-    each(&mirror::RESYNC_LEFT, |progress| progress.left_bytes);
-    each(&mirror::RESYNC_SPEED, |progress| progress.bytes_per_s);
 }

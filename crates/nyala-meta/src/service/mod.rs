@@ -20,6 +20,7 @@ pub mod flusher;
 pub mod garbage;
 pub mod group;
 mod group_calls;
+mod group_metrics;
 pub mod host;
 mod logged_tables;
 mod metrics;

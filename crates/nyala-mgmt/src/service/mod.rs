@@ -30,12 +30,9 @@ use nyala_cluster::MemberAt;
 use nyala_metrics::Requests;
 use nyala_scrape::Pages;
 use nyala_store::Store;
-use nyala_transport::member::monotonic_ms;
-use nyala_transport::trace::SlowOperations;
-use nyala_transport::{Frame, PeerInfo, Reply};
-use nyala_wire::error::WireError;
+use nyala_transport::{Frame, PeerInfo, Reply, member::monotonic_ms, trace::SlowOperations};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
-use nyala_wire::{ErrorCode, codec, message_type};
+use nyala_wire::{ErrorCode, codec, error::WireError, message_type};
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -139,8 +136,7 @@ impl MgmtService {
             MgmtRequest::MgmtNodes => Ok(MgmtReply::MgmtNodes(members::list(core))),
             MgmtRequest::RemoveMgmt { node } => members::remove(core, node).await,
             MgmtRequest::Groups(order) => {
-                groups::carry_out(core, order).await?;
-                Ok(MgmtReply::Done)
+                groups::carry_out(core, order).await.map(|()| MgmtReply::Done).map_err(Into::into)
             }
             MgmtRequest::SlotStep(step) => slots::step(core, step).await,
             MgmtRequest::Slots(order) => slots::order(core, order).await,

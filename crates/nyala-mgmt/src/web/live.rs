@@ -7,7 +7,7 @@
 
 use super::pages::span;
 use super::render::{Known, View, leadership};
-use super::sampler::Watcher;
+use super::sampled::Watcher;
 use super::state::WebState;
 use super::visitor::Visitor;
 use crate::clock::wall_ms;

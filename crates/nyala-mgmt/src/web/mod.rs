@@ -18,11 +18,13 @@ mod logic;
 mod login;
 mod pages;
 mod render;
+mod sampled;
 mod sampler;
 mod state;
 mod visitor;
 
-pub(crate) use sampler::{Sampled, Sampler};
+pub(crate) use sampled::Sampled;
+pub(crate) use sampler::Sampler;
 
 use crate::core::Core;
 use crate::rest::Tokens;

@@ -2,7 +2,7 @@
 
 //! Pages as this node knows things, made once for all who look.
 
-use super::sampler::Sampled;
+use super::sampled::Sampled;
 use crate::clock::wall_ms;
 use crate::core::{Core, Refusal};
 use nyala_cluster::Change;

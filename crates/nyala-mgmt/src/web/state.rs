@@ -4,7 +4,7 @@
 
 use super::logic::sessions::Sessions;
 use super::render::Rendered;
-use super::sampler::Sampled;
+use super::sampled::Sampled;
 use crate::core::Core;
 use crate::rest::{Proof, Tokens};
 use parking_lot::Mutex;

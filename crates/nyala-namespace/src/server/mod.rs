@@ -67,8 +67,7 @@ pub use delays::Waited;
 use ground::Ground;
 pub use identity::Identity;
 use io::{Effect, Input, Moment, Tables, Token};
-use nyala_wire::map::ClusterMap;
-use nyala_wire::{Time, WireError};
+use nyala_wire::{Time, WireError, map::ClusterMap};
 use state::State;
 use std::sync::Arc;
 

@@ -19,7 +19,6 @@ fn port() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-/// How a service that was started ends.
 type Ended = JoinHandle<Result<(), StorageError>>;
 
 /// A storage service without targets that lends a drive out.
@@ -120,14 +119,12 @@ fn hosts_of_drives_go_and_come_back_and_another_service_takes_over() {
         }
         let cli = cluster.connect_as(&a, Role::Cli).await;
         assert!(all_good(&raid(&cli, RaidOrder::Show).await.unwrap()));
-        lenders[1].stop();
-        lenders[4].stop();
+        [1, 4].into_iter().for_each(|at| lenders[at].stop());
         write(&to, file(0), 100, &content(77, 5000)).await;
         write(&to, file(0), 100, &content(0, 6000)[100..5100]).await;
         check_all(&to, "without two").await;
         wait(&cli, "gone", |state| state.members.iter().filter(|member| member.state == "missing").count() == 2).await;
-        lenders[1].start();
-        lenders[4].start();
+        [1, 4].into_iter().for_each(|at| lenders[at].start());
         wait(&cli, "caught up", all_good).await;
         // Too many for the level: clients come again, and so do the drives.
         (0..3).for_each(|at| lenders[at].stop());
@@ -137,7 +134,6 @@ fn hosts_of_drives_go_and_come_back_and_another_service_takes_over() {
         again(&cluster, &a, "with all drives back").await;
         let to = cluster.connect(&a).await;
         check_all(&to, "with all drives back").await;
-
         let listen = port();
         served_at(&cluster, listen);
         let b = cluster.storage(StorageConfig { listen, ..config(&cluster, "b", &lenders) });
@@ -146,8 +142,7 @@ fn hosts_of_drives_go_and_come_back_and_another_service_takes_over() {
         let late = write_result(&to, file(1), 0, &[7; 5000]).await.expect_err("the old one writes no more");
         assert!(late.is_none_or(|error| error.code == ErrorCode::NOT_READY));
         check_all(&from, "after a late write of the old one").await;
-        let cli = cluster.connect_as(&b, Role::Cli).await;
-        wait(&cli, "nothing was lost", all_good).await;
+        wait(&cluster.connect_as(&b, Role::Cli).await, "nothing was lost", all_good).await;
         b.stop().unwrap();
     });
     a.stop().unwrap();

@@ -2,6 +2,7 @@
 
 //! Which disk counts as slow next to which.
 
+use super::super::disk_times::Mean;
 use super::super::tests::{map, node};
 use super::*;
 use nyala_wire::TargetId;

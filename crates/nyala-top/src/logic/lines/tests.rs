@@ -89,7 +89,7 @@ fn round(seconds: i64) -> Round {
     let failed = Some("it refuses the connection".to_owned());
     round.insert(
         Instance { service: Source::Storage, name: "storage2".into() },
-        Answered { values: Vec::new(), failed },
+        Answered { values: Vec::new(), failed, stats: None },
     );
     round
 }
