@@ -5,47 +5,18 @@
 
 use super::finding::{About, Finding, Severity};
 use super::reported::{Reported, name};
+use super::ways::{Way, failing};
 use nyala_wire::NodeId;
-use nyala_wire::map::{ClusterMap, Node, Reachability};
-use nyala_wire::mgmt::LinkState;
+use nyala_wire::map::{ClusterMap, Node};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-/// An address is lost when it has not answered for so long: packets are lost now and then, and a new connection takes a moment.
-const LOST_MS: u64 = 3_000;
-/// An address comes and goes when it was lost more often than this within a minute ...
-const BREAKS: u64 = 3;
-/// ... until it was not lost for so long.
-const CALM_MS: u64 = 30_000;
 /// From so many others on, what fails is the network of the one server that they have in common.
 const HUB: usize = 3;
 /// Most findings about a way each; those beyond are counted.
 const MOST: usize = 16;
 /// Most names and addresses in a sentence.
 const NAMES: usize = 3;
-
-/// One server does not reach another at an address.
-#[derive(Clone, Copy)]
-struct Way<'a> {
-    from: &'a Node,
-    to: &'a Node,
-    state: LinkState,
-}
-
-impl Way<'_> {
-    fn flaps(&self) -> bool {
-        let lately = self.state.silent_ms.is_some() || self.state.last_break_ms.is_some_and(|ago| ago < CALM_MS);
-        self.state.breaks > BREAKS && lately
-    }
-
-    fn is_lost(&self) -> bool {
-        self.state.silent_ms.is_some_and(|silent| silent >= LOST_MS)
-    }
-
-    fn ends(&self) -> [NodeId; 2] {
-        [self.from.id, self.to.id]
-    }
-}
 
 pub(super) fn check(map: &ClusterMap, reports: &[Reported], all: &mut Vec<Finding>) {
     let mut ways = failing(map, reports);
@@ -65,22 +36,6 @@ pub(super) fn check(map: &ClusterMap, reports: &[Reported], all: &mut Vec<Findin
         let advice = "So many at once have a cause in common: look at the switches and the servers that are named.";
         all.push(Finding { about: About::Cluster, ..found(NodeId(0), what, advice.to_owned()) });
     }
-}
-
-/// Ways that fail to servers that are alive, at addresses that they still have, in the order of their ends.
-fn failing<'a>(map: &'a ClusterMap, reports: &[Reported]) -> Vec<Way<'a>> {
-    let mut ways = Vec::new();
-    for report in reports {
-        let (Some(from), Some(links)) = (map.node(report.by), &report.links) else { continue };
-        for state in &links.worst {
-            let to = map.node(state.node).filter(|to| to.addresses.contains(&state.address));
-            let to = to.filter(|to| to.reachability == Reachability::Online && to.id != from.id);
-            ways.extend(to.map(|to| Way { from, to, state: *state }));
-        }
-    }
-    ways.retain(|way| way.flaps() || way.is_lost());
-    ways.sort_by_key(|way| (way.ends(), way.state.address));
-    ways
 }
 
 /// The server that has failing ways to or from the most others, if they are enough to say that it is its own network.

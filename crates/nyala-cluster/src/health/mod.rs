@@ -12,6 +12,7 @@ mod scrubs;
 mod targets;
 #[cfg(test)]
 mod tests;
+mod ways;
 
 pub use finding::{About, Finding, Probe, Severity, TargetScrub};
 pub use reported::Reported;

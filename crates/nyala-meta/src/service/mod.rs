@@ -30,6 +30,7 @@ pub mod ranges;
 mod reported;
 mod scan;
 pub mod state;
+mod stats;
 pub mod until_done;
 
 use crate::tables::{Tables, store_error};
@@ -338,7 +339,7 @@ impl MetaService {
             META_SCAN => scan::answer(&self.serving()?.state, peer.role, &request.body).await?,
             META_CHECKPOINT => checkpointed(&host.tables.store).await?,
             PING => Vec::new(),
-            STATS => codec::encode(&metrics::stats(host, counters(host, &self.metrics))),
+            STATS => codec::encode(&stats::stats(host, counters(host, &self.metrics))),
             METRICS => return Ok(Answered { payload: self.pages.payload().await?, ..Answered::default() }),
             other => {
                 let what = format!("a metadata service does not know message {other:#06x}");
