@@ -32,6 +32,7 @@ impl Way<'_> {
         self.state.breaks > BREAKS && lately
     }
 
+    /// Whether it is lost.
     fn is_lost(&self) -> bool {
         self.state.silent_ms.is_some_and(|silent| silent >= LOST_MS)
     }

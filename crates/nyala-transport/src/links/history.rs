@@ -59,8 +59,8 @@ impl History {
     /// What is reported of it; nothing while all is well.
     pub fn state(&self, node: NodeId, address: SocketAddr, now_ms: u64) -> Option<LinkState> {
         let ago = |ms: u64| now_ms.saturating_sub(ms);
-        let lately = self.breaks.iter().filter(|at| ago(**at) < WINDOW_MS);
-        let (breaks, last_break_ms) = (lately.clone().count() as u64, lately.last().map(|at| ago(*at)));
+        let mut lately = self.breaks.iter().filter(|at| ago(**at) < WINDOW_MS);
+        let (breaks, last_break_ms) = (lately.clone().count() as u64, lately.next_back().map(|at| ago(*at)));
         let silent_ms = self.silent_since_ms.map(ago);
         (silent_ms.is_some() || breaks > 0).then_some(LinkState { node, address, silent_ms, breaks, last_break_ms })
     }
