@@ -23,6 +23,7 @@ pub mod listings;
 pub mod lock_checks;
 pub mod locks;
 pub mod ns;
+pub mod recall_report;
 mod recalls;
 pub mod records;
 mod records_codec;

@@ -6,9 +6,9 @@ mod machine;
 
 use machine::{Machine, map_of};
 use nyala_namespace::keys;
+use nyala_namespace::recall_report::recall_report;
 use nyala_namespace::server::io::Token;
 use nyala_namespace::server::memory::MemTables;
-use nyala_namespace::server::recall_report::recall_report;
 use nyala_namespace::view::View;
 use nyala_wire::meta::*;
 use nyala_wire::meta_tx::{Outcome, TxAction, TxId, TxPart, TxReply, TxRequest};

@@ -5,9 +5,9 @@
 
 use super::finding::{About, Finding, Severity};
 use super::reported::{Reported, name};
-use super::way::Way;
+use super::ways::{Way, failing};
 use nyala_wire::NodeId;
-use nyala_wire::map::{ClusterMap, Node, Reachability};
+use nyala_wire::map::{ClusterMap, Node};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
@@ -36,22 +36,6 @@ pub(super) fn check(map: &ClusterMap, reports: &[Reported], all: &mut Vec<Findin
         let advice = "So many at once have a cause in common: look at the switches and the servers that are named.";
         all.push(Finding { about: About::Cluster, ..found(NodeId(0), what, advice.to_owned()) });
     }
-}
-
-/// Ways that fail to servers that are alive, at addresses that they still have, in the order of their ends.
-fn failing<'a>(map: &'a ClusterMap, reports: &[Reported]) -> Vec<Way<'a>> {
-    let mut ways = Vec::new();
-    for report in reports {
-        let (Some(from), Some(links)) = (map.node(report.by), &report.links) else { continue };
-        for state in &links.worst {
-            let to = map.node(state.node).filter(|to| to.addresses.contains(&state.address));
-            let to = to.filter(|to| to.reachability == Reachability::Online && to.id != from.id);
-            ways.extend(to.map(|to| Way { from, to, state: *state }));
-        }
-    }
-    ways.retain(|way| way.flaps() || way.is_lost());
-    ways.sort_by_key(|way| (way.ends(), way.state.address));
-    ways
 }
 
 /// The server that has failing ways to or from the most others, if they are enough to say that it is its own network.

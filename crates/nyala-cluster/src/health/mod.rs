@@ -19,7 +19,7 @@ mod stores;
 mod targets;
 #[cfg(test)]
 mod tests;
-mod way;
+mod ways;
 mod whose;
 
 pub use disk_times::{DiskKind, DiskTimes, Mean};

@@ -2,6 +2,7 @@
 
 //! What is found, how bad it is, and what to do.
 
+mod links;
 mod reported;
 
 use super::*;

@@ -9,13 +9,13 @@ use super::group_metrics::write_group;
 use super::host::{Host, Serving};
 use nyala_metrics::catalog::{Source, meta as metrics};
 use nyala_metrics::{ByAddress, ByUser, Metric, Page, Requests};
+use nyala_namespace::recall_report::recall_report;
 use nyala_namespace::server::op_names::OP_NAMES;
-use nyala_namespace::server::recall_report::recall_report;
 use nyala_transport::PeerInfo;
 use nyala_transport::trace::SlowOperations;
 use nyala_wire::message_type::{META_CHECKPOINT, META_FENCES, META_REPLICA, META_SCAN, META_TX, METRICS, PING, STATS};
 use nyala_wire::meta::MetaRequest;
-use nyala_wire::mgmt::{Capacity, ServiceStats};
+use nyala_wire::mgmt::Capacity;
 use tokio::time::Instant;
 
 /// What is not an operation of a client, behind those.
@@ -102,13 +102,6 @@ impl Metrics {
         write_server(page, host.serving());
         write_group(page, host.group().as_deref());
     }
-}
-
-/// The answer to STATS, with these counters.
-pub fn stats(host: &Host, counters: Vec<(String, u64)>) -> ServiceStats {
-    let recalls = host.serving().map(|Serving { driver, .. }| recall_report(driver.server().state()));
-    let links = host.member.links().map(|links| links.report());
-    ServiceStats { recalls, links, ..nyala_transport::process::stats(counters) }
 }
 
 /// What the metadata server counts; samples are missing while none works here.

@@ -42,6 +42,7 @@ use group::News;
 use group::wire::Message;
 use host::{End, Host, Serving};
 use metrics::Metrics;
+use nyala_namespace::recall_report::recall_report;
 use nyala_namespace::server::op_names::{OP_NAMES, op_number};
 use nyala_scrape::{Pages, Scrapes};
 use nyala_store::own_dir::{Kind, OwnDir};
@@ -56,7 +57,7 @@ use nyala_wire::message_type::{
     META, META_CHECKPOINT, META_FENCES, META_REPLICA, META_SCAN, META_TX, METRICS, PING, STATS,
 };
 use nyala_wire::meta::{MetaOp, MetaRequest};
-use nyala_wire::mgmt::{Capacity, RegisterTarget, TargetCapacity};
+use nyala_wire::mgmt::{Capacity, RegisterTarget, ServiceStats, TargetCapacity};
 use nyala_wire::{ClusterId, ErrorCode, MapVersion, TargetId, Time, WireError, codec};
 use reported::Reported;
 use std::future::Future;
@@ -339,7 +340,7 @@ impl MetaService {
             META_SCAN => scan::answer(&self.serving()?.state, peer.role, &request.body).await?,
             META_CHECKPOINT => checkpointed(&host.tables.store).await?,
             PING => Vec::new(),
-            STATS => codec::encode(&metrics::stats(host, counters(host, &self.metrics))),
+            STATS => codec::encode(&stats(host, counters(host, &self.metrics))),
             METRICS => return Ok(Answered { payload: self.pages.payload().await?, ..Answered::default() }),
             other => {
                 let what = format!("a metadata service does not know message {other:#06x}");
@@ -430,6 +431,13 @@ async fn checkpointed(store: &Store) -> Result<Vec<u8>, WireError> {
     let checkpoint = tokio::time::timeout(CHECKPOINT, store.checkpointed()).await;
     checkpoint.map_err(|_| ErrorCode::BUSY.with("the checkpoint is not through yet"))?.map_err(store_error)?;
     Ok(Vec::new())
+}
+
+/// The answer to STATS, with these counters.
+fn stats(host: &Host, counters: Vec<(String, u64)>) -> ServiceStats {
+    let recalls = host.serving().map(|Serving { driver, .. }| recall_report(driver.server().state()));
+    let links = host.member.links().map(|links| links.report());
+    ServiceStats { recalls, links, ..nyala_transport::process::stats(counters) }
 }
 
 fn counters(host: &Host, metrics: &Metrics) -> Vec<(String, u64)> {

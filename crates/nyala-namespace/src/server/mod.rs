@@ -40,7 +40,6 @@ mod poll;
 mod read;
 mod reasons;
 mod recall;
-pub mod recall_report;
 mod recover;
 mod replay;
 mod replay_compare;

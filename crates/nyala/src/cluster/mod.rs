@@ -9,4 +9,4 @@ pub mod through_mount;
 
 pub use access::Cluster;
 pub use locate::{ClusterArgs, Place, Way};
-pub use probe::{Answer, ask_node, metrics_page, recorded};
+pub use probe::{Answer, ask_node, ask_nodes, metrics_page, recorded};

@@ -7,12 +7,15 @@
 
 use crate::exit::Failure;
 use nyala_transport::{Connection, HandshakeConfig, Request, TransportError};
+use nyala_wire::map::Node;
 use nyala_wire::mgmt::ServiceStats;
 use nyala_wire::trace::{TraceReply, TraceRequest, TracedRequest};
 use nyala_wire::{WireError, codec, message_type};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+/// Services that are asked at once.
+const ASKED_TOGETHER: usize = 64;
 /// Longest wait for each step.
 const STEP_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -43,6 +46,23 @@ pub async fn ask_node(addresses: &[SocketAddr], handshake: &HandshakeConfig) -> 
         }
     }
     answer
+}
+
+/// The same of many, in their order. Those that do not answer take their time, which does not add up.
+pub async fn ask_nodes(nodes: &[&Node], handshake: &HandshakeConfig) -> Vec<Answer> {
+    let mut answers = Vec::new();
+    for some in nodes.chunks(ASKED_TOGETHER) {
+        let ask = |node: &&Node| {
+            let (addresses, handshake) = (node.addresses.clone(), handshake.clone());
+            tokio::spawn(async move { ask_node(&addresses, &handshake).await })
+        };
+        let asked: Vec<_> = some.iter().map(ask).collect();
+        for answer in asked {
+            // A task that was lost has no answer.
+            answers.push(answer.await.unwrap_or_default());
+        }
+    }
+    answers
 }
 
 /// The page of metrics of the service at an address.

@@ -3,7 +3,7 @@
 //! `nyala health check`: is everything there and well? The exit code says it too.
 
 use super::health_slow;
-use crate::cluster::{Answer, Cluster, ClusterArgs, ask_node};
+use crate::cluster::{Answer, Cluster, ClusterArgs, ask_nodes};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, show};
 use crate::role::block_on;
@@ -12,9 +12,6 @@ use nyala_wire::map::{CapacityPool, ClusterMap, Consistency, Node, Reachability,
 use nyala_wire::{NodeId, TargetId};
 use serde::Serialize;
 use std::net::SocketAddr;
-
-/// Services that are asked at once.
-const ASKED_TOGETHER: usize = 64;
 
 /// Flags of `nyala health check`.
 #[derive(Clone, Debug, clap::Args)]
@@ -73,20 +70,9 @@ pub fn run(args: HealthCheckArgs, output: Output) -> Outcome {
 /// Asks every service, and judges.
 pub async fn examine(cluster: &Cluster) -> Result<Health, Failure> {
     let map = cluster.map().await?;
-    let mut nodes = Vec::new();
     let servers: Vec<&Node> = map.nodes.iter().filter(|node| node.role != Role::Client).collect();
-    // Those that do not answer take their time, which is not to add up.
-    for some in servers.chunks(ASKED_TOGETHER) {
-        let ask = |node: &&Node| {
-            let (addresses, handshake) = (node.addresses.clone(), cluster.handshake());
-            tokio::spawn(async move { ask_node(&addresses, &handshake).await })
-        };
-        let asked: Vec<_> = some.iter().map(ask).collect();
-        for (node, answer) in some.iter().zip(asked) {
-            // A task that was lost has no answer.
-            nodes.push(judge_node(node, &answer.await.unwrap_or_default()));
-        }
-    }
+    let answers = ask_nodes(&servers, &cluster.handshake()).await;
+    let nodes = servers.iter().zip(&answers).map(|(node, answer)| judge_node(node, answer)).collect();
     Ok(judge(&map, nodes))
 }
 

@@ -2,9 +2,9 @@
 
 //! What is reported of clients that do not let go. Failure model: none of its own; a session whose record cannot be read has no name.
 
-use super::state::State;
 use crate::keys;
 use crate::records::SessionRecord;
+use crate::server::state::State;
 use nyala_wire::mgmt::{MAX_REPORTED_CLIENTS, RecallReport, UnansweredRecall};
 use nyala_wire::{SessionId, codec};
 
