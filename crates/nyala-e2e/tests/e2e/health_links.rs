@@ -57,24 +57,42 @@ fn all_well(hosts: &Hosts, within: Duration) {
     }
 }
 
+/// A process that stands still until this is dropped: also when a check fails, for what waits for it would wait for ever.
+struct Stopped(i32);
+
+impl Stopped {
+    fn at(process: i32) -> Stopped {
+        cleanup::signal(process, libc::SIGSTOP);
+        Stopped(process)
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        cleanup::signal(self.0, libc::SIGCONT);
+    }
+}
+
 #[test]
 fn e2e_health_names_a_client_that_does_not_answer() {
     let _one = serial();
     let hosts = Hosts::start(Plan { storage: 1, clients: 2, ..Plan::default() });
     let mut file = File::create(hosts.mount_of("client2").join("held")).expect("the second mount makes a file");
     file.write_all(&[b'x'; 100_000]).expect("and takes data");
+    // The mount holds on to it after that. Were it open here, every command that this test runs would wait for the mount: who starts
+    // another program closes it in the copy of this process, and a close is told to the mount.
+    drop(file);
     all_well(&hosts, GONE);
-    let (stopped, wanted) = (hosts.pid("client2"), hosts.mount().join("held"));
-    cleanup::signal(stopped, libc::SIGSTOP);
+    let wanted = hosts.mount().join("held");
+    let stopped = Stopped::at(hosts.pid("client2"));
     let reader = std::thread::spawn(move || fs::read(wanted).map(|data| data.len()));
     let (what, advice) = named(&hosts, &["client ", "mnt-client2", "has not answered meta node"], NAMED);
     assert!(what.contains("operations of others on 1 file or directory wait"), "{what}");
     assert!(advice.contains("session ends 30 s after"), "{advice}");
     assert!(!reader.is_finished(), "what others do waits");
-    cleanup::signal(stopped, libc::SIGCONT);
+    drop(stopped);
     all_well(&hosts, GONE);
     assert_eq!(reader.join().expect("no panic").expect("it can be read"), 100_000);
-    drop(file);
     hosts.assert_fsck_clean();
 }
 

@@ -59,6 +59,8 @@ pub const SHOWN: &[(&str, Shape)] = &[
     ("split-above", Shape::Number),
     ("slow-operation", Shape::Number),
     ("targets", Shape::Targets),
+    ("drive-exports", Shape::Targets),
+    ("drive-listen", Shape::Address),
     ("memory-limit", Shape::Number),
     ("workers-per-target", Shape::Number),
     ("cores", Shape::Number),
@@ -92,6 +94,11 @@ pub const SHOWN: &[(&str, Shape)] = &[
 pub const WITHHELD: [&str; 2] = ["influx-user", "influx-org"];
 /// Keys whose values are files with something secret in them.
 pub const SECRET_FILES: [&str; 4] = ["secret", "rest-key", "influx-password-file", "influx-token-file"];
-/// Of a storage target.
-pub const OF_TARGET: &[(&str, Shape)] =
-    &[("dir", Shape::Path), ("id", Shape::Number), ("alias", Shape::Word), ("limit", Shape::Number)];
+/// Of a storage target, and of a drive that is lent out.
+pub const OF_TARGET: &[(&str, Shape)] = &[
+    ("dir", Shape::Path),
+    ("id", Shape::Number),
+    ("alias", Shape::Word),
+    ("limit", Shape::Number),
+    ("name", Shape::Word),
+];

@@ -128,7 +128,10 @@ mod tests {
     fn pools_are_shown_with_their_targets() {
         let map = map();
         let text = table(&views(&map));
-        assert!(text.contains(" 2  flash    no       102\n") && text.contains(" 3  tape     no       -\n"), "{text}");
+        assert!(
+            text.contains(" 2  flash    no           102\n") && text.contains(" 3  tape     no             -\n"),
+            "{text}"
+        );
         let one = super::text(&view(&map, &map.pools[1]));
         assert!(one.contains("Storage pool 2 (flash)") && one.contains("t102") && !one.contains("t101"), "{one}");
         assert!(super::text(&view(&map, &map.pools[2])).contains("no targets"));

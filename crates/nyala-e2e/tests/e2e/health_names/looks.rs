@@ -28,8 +28,7 @@ type Found = (String, String);
 
 impl<'a> Looks<'a> {
     pub fn at(cluster: &'a Cluster) -> Looks<'a> {
-        let dir = text(&cluster.dir());
-        let report = cluster.json(&["up", "--dir", &dir, "--no-mount"]);
+        let report = cluster.json(&["up", "--no-mount"]);
         let address = report["page"].as_str().unwrap_or_else(|| panic!("{report}"));
         let address = address.trim_start_matches("http://").trim_end_matches('/').to_owned();
         let token = std::fs::read_to_string(cluster.dir().join("mgmt/view.token")).unwrap().trim().to_owned();
