@@ -200,6 +200,8 @@ impl Shared {
 
     pub(crate) fn condition(&self) -> Condition {
         let stopped = self.progress.check().is_err_and(|error| !matches!(error, StoreError::Closed));
+        // Others may have filled the disk since this store last wrote something.
+        self.look_at_room();
         Condition {
             disk: self.disk(),
             must_not_grow: !self.admits(ChangeKind::Grows),
