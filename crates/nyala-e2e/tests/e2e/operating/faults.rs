@@ -110,7 +110,7 @@ pub fn recover_management(site: &mut Site) {
     // Both come back at once: a majority of what they remember.
     for name in ["m2", "m3"] {
         site.on(name)
-            .sh("(nyala mgmtd --dir /var/lib/nyala/lost; echo $? > /root/lost) > /root/lost.log 2>&1 < /dev/null &")
+            .sh("(nyala mgmtd --dir /var/lib/nyala/lost || echo $? > /root/lost) > /root/lost.log 2>&1 < /dev/null &")
             .must();
     }
     for name in ["m2", "m3"] {

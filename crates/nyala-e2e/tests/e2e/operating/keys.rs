@@ -174,6 +174,8 @@ pub fn hold_to_rules(site: &mut Site) {
     let refused = site.on("m1").sh("nyala key set k3 --squash root --yes");
     assert!(!refused.ok() && refused.err.contains("not for clients alone"), "{}", refused.describe());
     site.runs("m1", "nyala audit", &[]);
+    let token = site.runs("m1", "nyala mgmt token NAME --for 8h", &[("NAME", "alice")]);
+    assert!(token.starts_with("v.") && token.contains(".alice.") && token.contains("looks with it until"), "{token}");
     let said = site.on("m1").sh("nyala audit --output json").must();
     let orders: serde_json::Value = serde_json::from_str(&said).unwrap();
     let ours: Vec<&serde_json::Value> =
