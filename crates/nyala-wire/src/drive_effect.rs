@@ -58,14 +58,14 @@ pub enum DriveEffect {
         #[n(0)]
         sync: bool,
     },
-    /// Look a key up; the reply is [`DriveReply::Value`].
+    /// Look a key up; the reply is [`crate::drive::DriveReply::Value`].
     #[n(4)]
     Get {
         /// The key.
         #[cbor(n(0), with = "minicbor::bytes")]
         key: Vec<u8>,
     },
-    /// List the table; the reply is [`DriveReply::Pairs`].
+    /// List the table; the reply is [`crate::drive::DriveReply::Pairs`].
     #[n(5)]
     Scan {
         /// First key.
