@@ -91,6 +91,7 @@ impl Running<'_> {
         let took = at.saturating_duration_since(self.began);
         let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let mut inner = self.recent.inner();
+        inner.under_way.remove(&self.number);
         let fits = inner.slots.back().is_some_and(|(began, _)| at.saturating_duration_since(*began) < SLOT);
         if !fits {
             inner.slots.push_back((at, Times::default()));
@@ -102,6 +103,9 @@ impl Running<'_> {
             times.count += operations;
             times.us = times.us.saturating_add(us);
         }
+        drop(inner);
+        // It owns nothing, and is out of the list already: no second look for it.
+        std::mem::forget(self);
     }
 }
 

@@ -94,6 +94,12 @@ pub enum MgmtError {
         /// The system's error.
         cause: std::io::Error,
     },
+    /// There is no majority that could be given up.
+    #[error("{dir} is that of the only management node: there is nothing to recover; start its service")]
+    NothingLost {
+        /// The directory.
+        dir: PathBuf,
+    },
     /// The REST API cannot be served as the settings want it, or a token not be made.
     #[error(transparent)]
     Rest(#[from] RestError),

@@ -24,7 +24,6 @@ use nyala_wire::map::Role;
 use openraft::{BasicNode, CommittedLeaderId, EntryPayload, Membership, SnapshotMeta};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::UNIX_EPOCH;
 
 /// What a directory holds when everything in its log is applied.
 struct Held {
@@ -33,7 +32,6 @@ struct Held {
     state: ClusterState,
     last: LogId,
     vote: Option<Vote>,
-    written_ms: Option<u64>,
 }
 
 /// Looks at a directory whose service is stopped. Blocks on the disk.
@@ -48,6 +46,10 @@ pub fn look_at_remains(dir: &Path) -> Result<Remains, MgmtError> {
 /// Blocks on the disk.
 pub fn recover(dir: &Path, key: String, host: String) -> Result<Remains, MgmtError> {
     let mut held = Held::open(dir)?;
+    if held.remains()?.others.is_empty() {
+        held.directory.store.close().map_err(MgmtError::Store)?;
+        return Err(MgmtError::NothingLost { dir: dir.to_owned() });
+    }
     let Identity { uuid, node_id: me, .. } = held.directory.identity;
     let stored = |e: &dyn std::fmt::Display| MgmtError::Stored { dir: dir.to_owned(), reason: e.to_string() };
     let what = format!("mgmt recover: node {me} alone, from entry {} of its log", held.last.index);
@@ -76,23 +78,15 @@ fn own_address(state: &ClusterState, uuid: ClusterId) -> String {
     me.and_then(|node| node.addresses.first()).map(ToString::to_string).unwrap_or_default()
 }
 
-/// The newest of the files in which the store is, before it is opened.
-fn written_ms(dir: &Path) -> Option<u64> {
-    let modified = |entry: std::io::Result<std::fs::DirEntry>| entry.ok()?.metadata().ok()?.modified().ok();
-    let newest = std::fs::read_dir(dir.join("store")).ok()?.filter_map(modified).max()?;
-    newest.duration_since(UNIX_EPOCH).ok().and_then(|since| u64::try_from(since.as_millis()).ok())
-}
-
 impl Held {
     fn open(dir: &Path) -> Result<Held, MgmtError> {
-        let written_ms = written_ms(dir);
         let directory = directory::open_used(dir)?;
         let stored = |e: &dyn std::fmt::Display| MgmtError::Stored { dir: dir.to_owned(), reason: e.to_string() };
         let log = RaftLog::new(directory.store.clone());
         let (state, last) = all_applied(&log).map_err(|e| stored(&e))?;
         let last = last.ok_or_else(|| stored(&"its log is empty; this node holds nothing of the cluster"))?;
         let vote = log.vote().map_err(|e| stored(&e))?.map(Vote::from);
-        Ok(Held { directory, log, state, last, vote, written_ms })
+        Ok(Held { directory, log, state, last, vote })
     }
 
     fn remains(&self) -> Result<Remains, MgmtError> {
@@ -115,7 +109,6 @@ impl Held {
             last_term: self.last.leader_id.term,
             decided: decided.min(self.last.index),
             voted_term: vote.map_or(0, |vote| vote.leader_id.term),
-            written_ms: self.written_ms,
             map_version: self.state.version.0,
             recoveries: self.state.version.recoveries(),
             services: self.state.nodes.len() - mgmt().count(),

@@ -18,7 +18,7 @@ pub struct Remains {
     pub node: u64,
     /// Its alias.
     pub alias: String,
-    /// The last entry of its log, and the term in which it was written.
+    /// Number of the last entry of its log.
     pub last_entry: u64,
     /// The term of that entry.
     pub last_term: u64,
@@ -26,13 +26,11 @@ pub struct Remains {
     pub decided: u64,
     /// The newest term that it has heard of; an election after its last entry if it is greater.
     pub voted_term: u64,
-    /// When its log was written last, by the times of the files, milliseconds since 1970.
-    pub written_ms: Option<u64>,
     /// The map's version.
     pub map_version: u64,
     /// How often a majority has been given up.
     pub recoveries: u64,
-    /// Registered services, targets, mirror groups.
+    /// Registered services.
     pub services: usize,
     /// Registered targets.
     pub targets: usize,

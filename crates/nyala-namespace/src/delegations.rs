@@ -362,10 +362,10 @@ impl Delegations {
             return false;
         }
         let keep = returned.keep.min(holder.mode);
-        let done = holder.revoking.is_some_and(|revoking| keep <= revoking.keep);
-        if done || holder.revoking.is_none() {
+        let recalled = holder.revoking;
+        let done = recalled.is_some_and(|revoking| keep <= revoking.keep);
+        if done {
             holder.revoking = None;
-            self.recalls.answer(session, returned.inode, now_ms);
         }
         // Somebody who writes cannot keep half of it.
         holder.mode = if keep == DelegationMode::Uncached && holder.mode != DelegationMode::Uncached {
@@ -373,10 +373,14 @@ impl Delegations {
         } else {
             keep
         };
-        if holder.mode == DelegationMode::None {
-            self.recalls.answer(session, returned.inode, now_ms);
+        let gone = holder.mode == DelegationMode::None;
+        if gone {
             entry.holders.swap_remove(at);
             self.held -= 1;
+        }
+        // What is given back unasked answers nothing.
+        if recalled.is_some() && (done || gone) {
+            self.recalls.answer(session, returned.inode, now_ms);
         }
         self.tidy(returned.inode);
         true

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Recalls that are not answered yet, by session and by age, and how long answers took. Pure: times are arguments. Which recall stands at which
+//! Recalls that are not answered yet, by session, and how long answers took. Pure: times are arguments. Which recall stands at which
 //! delegation, and the failure model, is [`crate::delegations`].
 
 use nyala_wire::{InodeId, SessionId};
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
-/// Recalls that a session has not answered.
-#[derive(Debug, Default)]
-struct OfSession {
-    since_ms: BTreeMap<InodeId, u64>,
-    by_age: BTreeSet<(u64, InodeId)>,
-}
+/// Recalls that a session has not answered, and since when.
+type OfSession = BTreeMap<InodeId, u64>;
 
 /// A session that has not answered recalls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,19 +31,14 @@ pub(crate) struct Recalls {
 impl Recalls {
     /// A session is asked to let go of an inode. If it has been asked before, and is asked for more now, it is waited for since then.
     pub fn insert(&mut self, session: SessionId, inode: InodeId, now_ms: u64) {
-        let of = self.sessions.entry(session).or_default();
-        if let Entry::Vacant(vacant) = of.since_ms.entry(inode) {
-            vacant.insert(now_ms);
-            of.by_age.insert((now_ms, inode));
-        }
+        self.sessions.entry(session).or_default().entry(inode).or_insert(now_ms);
     }
 
     /// It has let go, or has nothing to let go of any more.
     pub fn remove(&mut self, session: SessionId, inode: InodeId) -> Option<u64> {
         let of = self.sessions.get_mut(&session)?;
-        let since_ms = of.since_ms.remove(&inode)?;
-        of.by_age.remove(&(since_ms, inode));
-        if of.since_ms.is_empty() {
+        let since_ms = of.remove(&inode)?;
+        if of.is_empty() {
             self.sessions.remove(&session);
         }
         Some(since_ms)
@@ -69,14 +59,14 @@ impl Recalls {
 
     /// What a session was asked to let go of.
     pub fn of(&self, session: SessionId) -> impl Iterator<Item = InodeId> + '_ {
-        self.sessions.get(&session).into_iter().flat_map(|of| of.since_ms.keys().copied())
+        self.sessions.get(&session).into_iter().flat_map(|of| of.keys().copied())
     }
 
-    /// Every session that has not answered something. Costs one step for each, however much it was asked for.
+    /// Every session that has not answered something. Costs a step for each recall.
     pub fn unanswered(&self) -> impl Iterator<Item = Unanswered> + '_ {
         self.sessions.iter().filter_map(|(session, of)| {
-            let (since_ms, _) = *of.by_age.first()?;
-            Some(Unanswered { session: *session, since_ms, inodes: of.since_ms.len() })
+            let since_ms = *of.values().min()?;
+            Some(Unanswered { session: *session, since_ms, inodes: of.len() })
         })
     }
 

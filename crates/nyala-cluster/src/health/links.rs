@@ -8,6 +8,7 @@ use super::reported::{Reported, name};
 use super::ways::{Way, failing};
 use nyala_wire::NodeId;
 use nyala_wire::map::{ClusterMap, Node};
+use nyala_wire::mgmt::LinkReport;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
@@ -20,6 +21,13 @@ const NAMES: usize = 3;
 
 pub(super) fn check(map: &ClusterMap, reports: &[Reported], all: &mut Vec<Finding>) {
     let mut ways = failing(map, reports);
+    // A report has the worst: those that it leaves out may fail only if all that it has do.
+    let all_fail = |report: &&Reported, links: &LinkReport| {
+        ways.iter().filter(|way| way.from.id == report.by).count() == links.worst.len()
+    };
+    let left_out =
+        |report: &Reported| report.links.as_ref().filter(|links| all_fail(&report, links)).map(|links| links.more);
+    let left_out: u64 = reports.iter().filter_map(left_out).sum();
     while let Some(hub) = busiest(&ways) {
         let (of_hub, others): (Vec<_>, Vec<_>) = ways.into_iter().partition(|way| way.ends().contains(&hub));
         ways = others;
@@ -29,7 +37,6 @@ pub(super) fn check(map: &ClusterMap, reports: &[Reported], all: &mut Vec<Findin
         let what = if way.flaps() { flapping(way) } else { lost(way, &ways) };
         all.push(found(way.from.id, what, advice(way)));
     }
-    let left_out: u64 = reports.iter().filter_map(|report| report.links.as_ref()).map(|links| links.more).sum();
     let more = ways.len().saturating_sub(MOST) as u64 + left_out;
     if more > 0 {
         let what = format!("{more} further ways between servers fail, or did within the last minute");

@@ -2,6 +2,7 @@
 
 //! What is wrong with a cluster, and what to do about it: one implementation for `nyala health check`, the REST API and the page.
 
+mod disk_group;
 mod disk_times;
 mod disks;
 mod finding;

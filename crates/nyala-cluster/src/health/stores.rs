@@ -8,16 +8,24 @@ use super::nodes::host;
 use super::probe::Probe;
 use super::store_condition::StoreCondition;
 use super::whose::Whose;
-use nyala_wire::map::{ClusterMap, Node};
+use nyala_wire::map::{ClusterMap, Node, TargetKind};
 
 /// Little is left below this part, percent ...
 const LITTLE_PERCENT: u64 = 10;
-/// ... and so many bytes. For targets the limits of the capacity pools say it.
+/// ... and so many bytes.
 const LITTLE_BYTES: u64 = 512 << 20;
 
-fn has_little(store: &StoreCondition) -> bool {
+/// What has to wait for room, where little is left. Of storage targets the limits of the capacity pools say it.
+fn has_little(map: &ClusterMap, store: &StoreCondition) -> Option<&'static str> {
     let little = (store.total_bytes / 100 * LITTLE_PERCENT).min(LITTLE_BYTES);
-    store.whose == Whose::Service && store.free_bytes.is_some_and(|free| free < little)
+    let waits = match store.whose {
+        Whose::Service => "changes of the cluster's state have to wait",
+        Whose::Target(id) => {
+            map.target(id).filter(|target| target.kind == TargetKind::Meta)?;
+            "new names are refused"
+        }
+    };
+    store.free_bytes.is_some_and(|free| free < little).then_some(waits)
 }
 
 pub(super) fn check(map: &ClusterMap, probes: &[Probe], all: &mut Vec<Finding>) {
@@ -48,10 +56,10 @@ fn one(map: &ClusterMap, node: &Node, store: &StoreCondition) -> Option<Finding>
             false => format!("checkpoints of the tables of {name} find no room{left}"),
         };
         (what, format!("{room}. Until then what adds something is refused or waits; removing files works."))
-    } else if has_little(store) {
+    } else if let Some(waits) = has_little(map, store) {
         let nearly = if store.free_bytes.is_some_and(|free| free >> 20 > 0) { "nearly " } else { "" };
         let what = format!("the disk of the log and tables of {name} is {nearly}full{left}");
-        (what, format!("{room}, before changes of the cluster's state have to wait."))
+        (what, format!("{room}, before {waits}."))
     } else {
         return None;
     };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! What slows a cluster down or will is named by `nyala health check`, by the REST API and by the web page within ten seconds, with what to do,
-//! and no longer once it is over: a disk that is slow, one that does not answer, and a full disk of management's log.
+//! and no longer once it is over: a disk that is slow, one that does not answer, and full disks of logs.
 
 mod looks;
 mod throttle;
@@ -80,16 +80,18 @@ fn e2e_health_names_a_slow_disk_and_one_that_does_not_answer() {
 }
 
 #[test]
-fn e2e_health_names_the_full_disk_of_management() {
+fn e2e_health_names_full_disks_of_logs() {
     let _one = serial();
-    let cluster = with_disks(&[("mgmt", "64M")]);
+    let cluster = with_disks(&[("mgmt", "64M"), ("meta1", "96M")]);
     let looks = Looks::at(&cluster);
     looks.wait_gone("the disk of the log");
-    let disk = cluster.dir().join("mgmt");
-    fill_by_others(&disk, "bytes");
-    looks.wait_named("the disk of the log and tables of mgmt node ", "full", "Make room");
-    empty_of_others(&disk);
-    looks.wait_gone("the disk of the log");
+    for (name, whose) in [("mgmt", "mgmt node"), ("meta1", "meta target 1")] {
+        let disk = cluster.dir().join(name);
+        fill_by_others(&disk, "bytes");
+        looks.wait_named(&format!("the disk of the log and tables of {whose} "), "full", "Make room");
+        empty_of_others(&disk);
+        looks.wait_gone("the disk of the log");
+    }
     cluster.assert_fsck_clean();
 }
 

@@ -107,6 +107,8 @@ impl Tls {
 pub(crate) fn hosts(listen: SocketAddr, advertised: &[SocketAddr], name: Option<String>) -> Vec<String> {
     let addresses = [listen.ip()].into_iter().chain(advertised.iter().map(SocketAddr::ip));
     let named = addresses.filter(|address| !address.is_unspecified()).map(|address: IpAddr| address.to_string());
+    // A certificate's names are ASCII; the host is reached at its addresses all the same.
+    let name = name.filter(|name| name.is_ascii() && !name.is_empty());
     let mut hosts: Vec<String> = named.chain(name).chain(["localhost".into(), "127.0.0.1".into()]).collect();
     hosts.sort();
     hosts.dedup();
@@ -127,7 +129,7 @@ fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, MgmtError> {
     }
     let mode = mode_of(key)?;
     if mode & 0o007 != 0 {
-        return Err(MgmtError::TokenMode { path: key.to_owned(), mode });
+        return Err(wrong(key, format!("its mode is {mode:04o}, others may read it; run chmod o= on it")));
     }
     let secret = PrivateKeyDer::from_pem_slice(&bytes(key)?).map_err(|error| wrong(key, error.to_string()))?;
     let config = ServerConfig::builder_with_provider(Arc::new(default_provider()));

@@ -37,7 +37,10 @@ impl Exports {
     /// They are lent out no more, which does not happen by itself unless something is wrong; never where there are none.
     pub async fn ended(&mut self) -> StorageError {
         let Some((_, ended)) = &mut self.0 else { return std::future::pending().await };
-        match ended.await {
+        let how = ended.await;
+        // What it says is said once.
+        self.0 = None;
+        match how {
             Ok(Err(error)) => error.into(),
             Ok(Ok(())) | Err(_) => {
                 let error = io::Error::other("it panicked, or was told to stop");

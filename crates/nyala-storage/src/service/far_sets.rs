@@ -46,7 +46,7 @@ pub(super) async fn open(
     open_files: usize,
     uuid: impl Fn() -> Result<ClusterId, StorageError>,
 ) -> Result<Targets, StorageError> {
-    let (began, mut said) = (Instant::now(), String::new());
+    let (began, mut said, mut fails_since) = (Instant::now(), String::new(), None);
     let mut say = |text: String| {
         if said != text {
             tracing::warn!("{text}");
@@ -62,15 +62,22 @@ pub(super) async fn open(
             }
         }
         if waits.is_empty() || (!may.is_empty() && began.elapsed() >= OTHERS_WAIT) {
-            waits
-                .iter()
-                .for_each(|why| tracing::error!("a storage target is not served: {why}; start the service again then"));
             let now = StorageConfig { targets: may, ..config.clone() };
             match Targets::open(&now, (disks, Some(keys)), node, open_files, &uuid) {
-                Ok(targets) => return Ok(targets),
+                Ok(targets) => {
+                    let not_served =
+                        |why| tracing::error!("a storage target is not served: {why}; start the service again then");
+                    waits.iter().for_each(not_served);
+                    return Ok(targets);
+                }
+                // Drives may have gone in between. What does not pass is an error, as it is without drives of other hosts.
+                Err(error) if fails_since.get_or_insert_with(Instant::now).elapsed() >= OTHERS_WAIT => {
+                    return Err(error);
+                }
                 Err(error) => say(format!("no storage target can be opened yet: {error}")),
             }
         } else {
+            fails_since = None;
             say(format!("waiting for the drives of storage targets: {}", waits.join("; ")));
         }
         tokio::time::sleep(AGAIN).await;

@@ -56,23 +56,39 @@ pub async fn run_on(
     let secret = Secret::load(&config.secret_file)?;
     secret.require(Role::Storage)?;
     let mut exports = Exports::start(&config, &secret)?;
-    let mut shutdown = std::pin::pin!(shutdown);
     // Half of what the system allows, for connections and stores too; a chunk file may be open twice.
     let open_files = usize::try_from(descriptors / 4).unwrap_or(usize::MAX) / config.targets.len().max(1);
-    let serve = async {
-        if config.targets.is_empty() {
-            shutdown.as_mut().await;
-            return Ok(());
+    let mut failed = Ok(());
+    let served = {
+        // Lending that ends by itself ends all, in the same order as a shutdown does.
+        let end = std::pin::pin!(async {
+            tokio::select! {
+                () = shutdown => {}
+                error = exports.ended() => failed = Err(error),
+            }
+        });
+        match config.targets.is_empty() {
+            true => {
+                end.await;
+                Ok(())
+            }
+            false => until_the_end(&config, disks, &secret, open_files, &mut scrapes, end).await,
         }
-        while run_once(&config, disks, &secret, open_files, &mut scrapes, shutdown.as_mut()).await? {}
-        Ok(())
-    };
-    let ended = tokio::select! {
-        ended = serve => ended,
-        error = exports.ended() => Err(error),
     };
     exports.stop().await;
-    ended
+    failed.and(served)
+}
+
+async fn until_the_end(
+    config: &StorageConfig,
+    disks: &dyn Disks,
+    secret: &Secret,
+    open_files: usize,
+    scrapes: &mut Scrapes,
+    mut end: Pin<&mut impl Future<Output = ()>>,
+) -> Result<(), StorageError> {
+    while run_once(config, disks, secret, open_files, scrapes, end.as_mut()).await? {}
+    Ok(())
 }
 
 /// Until the end, or until a set with drives of other hosts has stopped: then it gives true, and everything is closed.
@@ -98,15 +114,7 @@ async fn run_once(
         }
     };
     let ended = register_and_serve(config, secret, &mut node, &targets, scrapes, shutdown).await;
-    let far = far_sets::are_any(config);
-    let closed = match close(targets.opened).await {
-        // Another service may have taken them over, or their hosts be away. What could not be written there any more was not acknowledged.
-        Err(error) if far => {
-            tracing::warn!(%error, "a storage target on drives of other hosts did not close");
-            Ok(())
-        }
-        closed => closed,
-    };
+    let closed = close(targets.opened).await;
     let Some((member, stopped)) = ended? else { return closed.map(|()| false) };
     if let Err(error) = member.goodbye().await {
         tracing::warn!(%error, "management did not hear the goodbye");
@@ -328,7 +336,15 @@ fn ready<T>(poll: Poll<T>) -> Option<T> {
 async fn close(targets: Vec<Arc<Target>>) -> Result<(), StorageError> {
     let (report, closed) = oneshot::channel();
     let close = move || {
-        let results: Vec<_> = targets.iter().map(|target| target.close()).collect();
+        let close = |target: &Arc<Target>| match target.close() {
+            // Another service has taken it over, or too many of its hosts are away. What could not be written there was not acknowledged.
+            Err(error) if target.has_stopped().is_some() => {
+                tracing::warn!(%error, "a storage target on drives of other hosts did not close");
+                Ok(())
+            }
+            closed => closed,
+        };
+        let results: Vec<_> = targets.iter().map(close).collect();
         // Whoever hears of the end may open the directories again.
         drop(targets);
         // An error means that nobody waits any more.

@@ -207,7 +207,7 @@ impl Cluster {
     /// The same from a node.
     pub async fn connect_from(&self, storage: &Storage, role: Role, node: NodeId) -> Connection {
         let config = HandshakeConfig::new(self.secret.clone(), u128::from_le_bytes(CLUSTER.0), role, node.0);
-        for _ in 0..200 {
+        for _ in 0..3000 {
             match Connection::connect(storage.address, &config).await {
                 Ok(connection) => return connection,
                 Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,

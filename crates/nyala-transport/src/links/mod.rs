@@ -72,10 +72,11 @@ impl Links {
         Links { known, supervisor: tokio::spawn(supervise).abort_handle() }
     }
 
-    /// The worst of them now.
+    /// The worst of them now. Servers that management knows to be away are not among them: they would fill the report.
     pub fn report(&self) -> LinkReport {
         let (now_ms, known) = (monotonic_ms(), self.known.0.lock());
-        let states = known.iter().filter_map(|((node, address), link)| link.history.state(*node, *address, now_ms));
+        let online = known.iter().filter(|(_, link)| link.online);
+        let states = online.filter_map(|((node, address), link)| link.history.state(*node, *address, now_ms));
         let mut worst: Vec<LinkState> = states.collect();
         worst.sort_by_key(|state| std::cmp::Reverse((state.silent_ms, state.breaks)));
         let more = worst.len().saturating_sub(MAX_REPORTED_LINKS) as u64;

@@ -3,6 +3,7 @@
 //! A large cluster: 1,000 targets, 10,000 clients.
 
 use crate::clusters::{World, healthy};
+use nyala_cluster::health::{DiskTimes, Probe};
 use nyala_web::{ClientFigures, Page, Visitor, document, parts};
 use nyala_wire::map::{MemberState, Reachability};
 use nyala_wire::{GroupId, NodeId, TargetId};
@@ -53,6 +54,19 @@ fn large() -> World {
     }
     crate::clusters::figures(&mut world);
     let figures = world.figures.as_mut().unwrap();
+    // Each says of its four disks what they took, and is compared with the thousand of the pool.
+    for (at, service) in figures.services.iter_mut().enumerate() {
+        let disk = |id: usize| {
+            let times = ["job", "read", "sync", "log"].into_iter().flat_map(move |kind| {
+                let us = 5000 + id as u64 % 97;
+                [("count", 10), ("us", us), ("before_count", 10), ("before_us", us), ("waiting_ms", 3)]
+                    .map(|(what, value)| (format!("disk.{id}.{kind}.{what}"), value))
+            });
+            times.collect::<Vec<_>>()
+        };
+        let counters: Vec<_> = (4 * at + 1..=4 * at + 4).flat_map(disk).collect();
+        service.said = Some(Probe { disks: DiskTimes::among(&counters), ..Probe::default() });
+    }
     figures.clients = (0..10_000_u32)
         .map(|n| ClientFigures {
             name: format!("10.{}.{}.7", n / 250, n % 250),

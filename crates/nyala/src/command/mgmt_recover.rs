@@ -15,7 +15,6 @@ use crate::role::block_on;
 use nyala_mgmt::{MgmtConfig, Remains};
 use nyala_transport::{HandshakeConfig, Role, Secret};
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Flags of `nyala mgmt recover`.
 #[derive(Clone, Debug, clap::Args)]
@@ -42,7 +41,7 @@ pub fn run(args: MgmtRecoverArgs, output: Output) -> Outcome {
     let remains = nyala_mgmt::look_at_remains(&config.dir)?;
     let answering = block_on(async { answering(&config, &remains).await })?;
     if !args.yes {
-        return show(output, &Report { remains, answering, recovered: false }, |report| text(report, now_ms()));
+        return show(output, &Report { remains, answering, recovered: false }, text);
     }
     if !answering.is_empty() {
         return Err(Failure::failed(format!(
@@ -58,11 +57,6 @@ pub fn run(args: MgmtRecoverArgs, output: Output) -> Outcome {
 /// Who ordered it: no key proves it, but the right to write the directory.
 fn user() -> String {
     format!("uid {}", rustix::process::getuid().as_raw())
-}
-
-fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The other management nodes that answer where they were, with this cluster's secret.

@@ -2,6 +2,7 @@
 
 //! Which disk counts as slow next to which.
 
+use super::super::disk_group::median_without;
 use super::super::disk_times::Mean;
 use super::super::tests::{map, node};
 use super::*;
@@ -23,7 +24,28 @@ fn waiting(ms: u64) -> DiskTimes {
 }
 
 fn slow(disk: DiskTimes, peers: &[DiskTimes]) -> bool {
-    judge(&disk, peers).is_some()
+    judge(disk, peers).is_some()
+}
+
+fn judge(disk: DiskTimes, peers: &[DiskTimes]) -> Option<Trouble> {
+    Group::of(peers.iter().chain([&disk])).judge(&disk)
+}
+
+#[test]
+fn the_median_of_the_others_is_that_of_a_list_without_oneself() {
+    for all in [vec![5], vec![1, 1], vec![3, 1, 2], vec![4, 4, 4, 9], vec![7, 1, 9, 3, 3], vec![8, 2, 6, 4, 1, 1]] {
+        let mut sorted = all.clone();
+        sorted.sort_unstable();
+        for at in 0..all.len() {
+            let mut others = all.clone();
+            let own = others.remove(at);
+            others.sort_unstable();
+            let expected = others.len().checked_sub(1).map(|last| others[last / 2]);
+            assert_eq!(median_without(&sorted, Some(own)), expected, "{own} of {all:?}");
+        }
+        assert_eq!(median_without(&sorted, None), Some(sorted[(sorted.len() - 1) / 2]));
+    }
+    assert_eq!(median_without(&[], None), None);
 }
 
 #[test]
@@ -72,7 +94,7 @@ fn a_disk_without_an_answer_is_named_if_its_peers_have_theirs() {
     assert!(!slow(waiting(5_900), &[waiting(10)]));
     assert!(!slow(waiting(20_000), &[waiting(10_000)]), "all wait");
     assert!(slow(waiting(30_000), &[waiting(30_000)]));
-    assert!(judge(&DiskTimes { waiting_ms: 7_000, ..times(9, 3_000_000) }, &[]) == Some(Trouble::Waits { ms: 7_000 }));
+    assert!(judge(DiskTimes { waiting_ms: 7_000, ..times(9, 3_000_000) }, &[]) == Some(Trouble::Waits { ms: 7_000 }));
 }
 
 fn probe(node: u32, target: u16, kind: &str, times: [u64; 5]) -> Probe {

@@ -21,7 +21,11 @@ fn said(node_id: u32, counters: &[(&str, u64)]) -> Vec<Finding> {
 #[test]
 fn a_full_disk_a_checkpoint_without_room_and_a_log_that_stopped_are_said() {
     let well = [("store.1.free_bytes", 5 << 20), ("store.1.total_bytes", 64 << 20), ("store.1.must_not_grow", 0)];
-    assert_eq!(said(1, &well), [], "little room is what the limits of targets are about");
+    let storage = [("store.101.free_bytes", 5 << 20), ("store.101.total_bytes", 64 << 20)];
+    assert_eq!(said(2, &storage), [], "little room is what the limits of storage targets are about");
+    let little = said(1, &well);
+    assert!(little.len() == 1 && little[0].what.contains("of meta target 1 (t1) is nearly full (5 MiB are free)"));
+    assert!(little[0].advice.ends_with("before new names are refused."), "{}", little[0].advice);
     for (counter, words) in [
         ("store.1.must_not_grow", "the disk of the log and tables of meta target 1 (t1) is full (5 MiB are free)"),
         ("store.1.checkpoint_fails", "checkpoints of the tables of meta target 1 (t1) find no room (5 MiB are free)"),

@@ -22,6 +22,7 @@ fn an_own_certificate_is_made_once_and_wrong_files_are_named() {
     let dir = tempfile::tempdir().unwrap();
     let hosts = hosts(([0, 0, 0, 0], 1).into(), &[([10, 1, 2, 3], 8).into()], Some("node7".to_owned()));
     assert_eq!(hosts, ["10.1.2.3", "127.0.0.1", "localhost", "node7"]);
+    assert_eq!(super::hosts(([0, 0, 0, 0], 1).into(), &[], Some("büro".to_owned())), ["127.0.0.1", "localhost"]);
     Tls::own(dir.path(), &hosts).unwrap();
     let (certificate, key) = (dir.path().join("rest.crt"), dir.path().join("rest.key"));
     let first = std::fs::read(&certificate).unwrap();
@@ -36,6 +37,8 @@ fn an_own_certificate_is_made_once_and_wrong_files_are_named() {
     std::fs::write(&certificate, &first).unwrap();
     std::fs::write(&key, "no key").unwrap();
     assert!(Tls::load(&certificate, &key).err().unwrap().to_string().contains("rest.key"));
+    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o604)).unwrap();
+    assert!(Tls::load(&certificate, &key).err().unwrap().to_string().contains("0604"));
     std::fs::remove_file(&key).unwrap();
     Tls::own(dir.path(), &hosts).unwrap();
     assert_ne!(std::fs::read(&certificate).unwrap(), first, "a certificate without its key is replaced");

@@ -67,7 +67,7 @@ impl Kinds {
         };
         let (flips, full, clocks) = (has("SIM_FLIPS", 3), has("SIM_FULL", 3), has("SIM_CLOCKS", 3));
         let (flips, full) = (flips && !only_metadata, full && !only_metadata);
-        Kinds { flips, full, clocks, only_metadata, cuts_after_syncs: std::env::var_os("SIM_SYNC_CUTS").is_some() }
+        Kinds { flips, full, clocks, only_metadata, cuts_after_syncs: happens("SIM_SYNC_CUTS", || false) }
     }
 
     /// Draws one of the accidents that there are, by its number in [`Faults::one`].
