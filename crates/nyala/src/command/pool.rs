@@ -2,8 +2,8 @@
 
 //! `nyala pool list`, `show`, `create`, `modify` and `delete`: storage pools, which directories name to say on which targets new files lie.
 //!
-//! **Failure model.** Several targets move one after the other: when this fails in the middle, those that have moved stay, and the same
-//! command moves the rest. Files that exist stay where they are, whatever is done here. Only a deletion cannot be taken back.
+//! **Failure model.** Several targets move one after the other: when this fails in the middle, those that have moved stay, and
+//! `nyala pool modify POOL --targets …` moves the rest, also after a creation. Files that exist stay where they are, whatever is done here. Only a deletion cannot be taken back.
 
 use super::pool_args::{PoolCommand, PoolCreateArgs, PoolDeleteArgs, PoolModifyArgs};
 use super::pool_table::{known, named, table, text, view, views};
@@ -43,7 +43,10 @@ async fn create(args: &PoolCreateArgs) -> Result<(ClusterMap, PoolId), Failure> 
     let cluster = args.cluster.find()?;
     let before = cluster.map().await?;
     if let Some(pool) = before.pools.iter().find(|pool| pool.alias == args.alias) {
-        return Err(Failure::failed(format!("storage pool {} ({}) exists already", pool.id, pool.alias)));
+        return Err(Failure::failed(format!(
+            "storage pool {} ({}) exists already; nyala pool modify moves targets into it",
+            pool.id, pool.alias
+        )));
     }
     known(&before, &args.targets)?;
     cluster.order_pools(PoolOrder::CreatePool { alias: args.alias.clone() }).await?;
