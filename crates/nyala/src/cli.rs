@@ -216,7 +216,7 @@ pub enum EntryCommand {
     Set(entry_set::EntrySetArgs),
     /// Make a file or a directory with a stripe pattern of its own
     #[command(subcommand)]
-    Create(entry_create::CreateCommand),
+    Create(entry_create_args::CreateCommand),
     /// Find entries by where they and their data are, by size, owner and age
     Find(entry_find::EntryFindArgs),
 }

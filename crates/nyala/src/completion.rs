@@ -6,6 +6,8 @@
 //! **Failure model.** Somebody waits at a prompt. No cluster may be named, it may be away, refuse, or hang, and so may a mount: after
 //! [`ANSWER_TIMEOUT`] the rest is completed without it. Nothing is ever said of why: a prompt is no place for it.
 
+mod names;
+
 use crate::cluster::{ClusterArgs, Way};
 use crate::exit::Failure;
 use crate::role::block_on;
@@ -13,7 +15,8 @@ use clap::builder::StyledStr;
 use clap::{Arg, Command};
 use clap_complete::CompleteEnv;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
-use nyala_wire::map::{ClusterMap, TargetKind};
+use names::{Kind, names};
+use nyala_wire::map::ClusterMap;
 use nyala_wire::{GroupId, NodeId, PoolId, TargetId};
 use std::any::TypeId;
 use std::ffi::{OsStr, OsString};
@@ -25,22 +28,6 @@ use std::time::Duration;
 pub const VARIABLE: &str = "NYALA_COMPLETE";
 /// A prompt waits no longer for the cluster.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(800);
-
-/// What an argument names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Target,
-    Node,
-    Group,
-    Pool,
-}
-
-/// Something that an argument may name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Name {
-    value: String,
-    help: String,
-}
 
 /// Answers a shell about a command line and ends the process, if a shell asks.
 pub fn answer(command: fn() -> Command) {
@@ -125,38 +112,6 @@ fn named_cluster(words: &[OsString], variable: impl Fn(&str) -> Option<OsString>
     }
 }
 
-/// What there is of a kind: ids, and aliases where they will do.
-fn names(map: &ClusterMap, kind: Kind, aliases: bool) -> Vec<Name> {
-    let node = |id: NodeId| map.node(id).map_or_else(|| format!("node {id}"), |node| node.alias.clone());
-    let named = |id: String, alias: &str, about: String| {
-        let by_id = Name { value: id.clone(), help: format!("{alias}, {about}") };
-        let by_alias = Name { value: alias.to_owned(), help: format!("{id}, {about}") };
-        [Some(by_id), aliases.then_some(by_alias)].into_iter().flatten()
-    };
-    match kind {
-        Kind::Target => {
-            let about = |kind: TargetKind| if kind == TargetKind::Meta { "metadata" } else { "storage" };
-            let each = map.targets.iter();
-            each.flat_map(|t| named(t.id.to_string(), &t.alias, format!("{} of {}", about(t.kind), node(t.node))))
-                .collect()
-        }
-        Kind::Node => {
-            let each = map.nodes.iter();
-            each.flat_map(|n| named(n.id.to_string(), &n.alias, format!("{:?}", n.role).to_lowercase())).collect()
-        }
-        Kind::Pool => {
-            let targets = |id| map.targets_of(TargetKind::Storage).filter(|target| target.pool == id).count();
-            let each = map.pools.iter();
-            each.flat_map(|p| named(p.id.to_string(), &p.alias, format!("targets: {}", targets(p.id)))).collect()
-        }
-        Kind::Group => {
-            let members = |members: &[TargetId]| members.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            let each = map.groups.iter();
-            each.map(|g| Name { value: g.id.to_string(), help: format!("members: {}", members(&g.members)) }).collect()
-        }
-    }
-}
-
 /// What a shell has to read so that it asks this program.
 pub fn registration(shell: clap_complete::Shell) -> Result<String, Failure> {
     let shells = clap_complete::env::Shells::builtins();
@@ -178,7 +133,6 @@ pub fn registration(shell: clap_complete::Shell) -> Result<String, Failure> {
 mod tests {
     use super::*;
     use crate::cli::Cli;
-    use crate::command::mirror_list::tests::mirrored;
     use clap::CommandFactory;
 
     fn all_kinds(command: &Command, path: &str, all: &mut Vec<(String, Kind, bool)>) {
@@ -206,17 +160,6 @@ mod tests {
             assert!(all.contains(&(arg.to_owned(), kind, aliases)), "{arg}: {all:?}");
         }
         completed(Cli::command()).debug_assert();
-    }
-
-    #[test]
-    fn names_are_ids_and_aliases() {
-        let map = mirrored();
-        let values = |kind, aliases| names(&map, kind, aliases).into_iter().map(|name| name.value).collect::<Vec<_>>();
-        let ids = values(Kind::Target, false);
-        assert!(ids.contains(&"101".to_owned()) && ids.iter().all(|id| id.parse::<u16>().is_ok()), "{ids:?}");
-        assert_eq!(values(Kind::Target, true).len(), 2 * ids.len());
-        assert!(values(Kind::Node, true).contains(&map.nodes[0].alias));
-        assert_eq!(values(Kind::Group, true), ["1"]);
     }
 
     #[test]

@@ -6,9 +6,9 @@
 //! the second fails, it is removed again, and stays with its parent's pattern if that fails, too. A metadata server that is older than
 //! this command ignores a file's pattern: the file is removed again, which is said. Of several paths those before the one that failed stay.
 
+use super::entry_create_args::CreateCommand;
 use super::entry_create_mounted::{Made, New, What, make_through_mount};
 use super::entry_info::{describe, render};
-use super::entry_pattern::PatternArgs;
 use crate::cluster::{Cluster, ClusterArgs, Place, Way};
 use crate::entries::{gid, uid};
 use crate::exit::{Exit, Failure, Outcome, io};
@@ -20,44 +20,7 @@ use nyala_wire::{ErrorCode, InodeId, StripePattern};
 use rustix::process::{getegid, geteuid};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-
-/// `nyala entry create …`
-#[derive(Debug, clap::Subcommand)]
-pub enum CreateCommand {
-    /// Make empty files
-    File(EntryCreateArgs),
-    /// Make directories, which give this pattern to files made in them
-    #[command(visible_alias = "dir")]
-    Directory(EntryCreateArgs),
-}
-
-/// Flags of `nyala entry create file` and `directory`.
-#[derive(Clone, Debug, clap::Args)]
-pub struct EntryCreateArgs {
-    /// What to make, on a mount (or, with a cluster named by flags and nothing mounted, from the root of the file system)
-    #[arg(required = true, value_name = "PATH")]
-    pub paths: Vec<PathBuf>,
-    /// What is not named is that of the directory above.
-    #[command(flatten)]
-    pub stripe: PatternArgs,
-    /// Permission bits, octal [default: 644 for files, 755 for directories]
-    #[arg(long, value_name = "BITS", value_parser = mode)]
-    pub mode: Option<u16>,
-    /// Owner: a number, or a name of this host [default: who runs this]
-    #[arg(long, value_name = "USER")]
-    pub user: Option<String>,
-    /// Group: a number, or a name of this host [default: that of who runs this]
-    #[arg(long, value_name = "GROUPNAME")]
-    pub group: Option<String>,
-    #[command(flatten)]
-    cluster: ClusterArgs,
-}
-
-fn mode(text: &str) -> Result<u16, String> {
-    let bits = u16::from_str_radix(text, 8).ok().filter(|bits| *bits <= 0o7777);
-    bits.ok_or_else(|| format!("{text:?} is not a set of permission bits; write octal digits, as in 644 or 0750"))
-}
+use std::path::Path;
 
 /// Makes entries, and shows them.
 pub fn run(command: CreateCommand, output: Output) -> Outcome {
@@ -185,14 +148,6 @@ fn undone<T>(failure: Failure, removed: Result<(), nyala_client::Error>) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn modes_are_octal() {
-        assert_eq!((mode("644"), mode("0750"), mode("7777")), (Ok(0o644), Ok(0o750), Ok(0o7777)));
-        for bad in ["", "8", "rw-r--r--", "10000", "-1"] {
-            assert!(mode(bad).unwrap_err().contains("octal"), "{bad}");
-        }
-    }
 
     #[test]
     fn what_stays_is_said() {

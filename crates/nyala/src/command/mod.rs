@@ -7,6 +7,7 @@ pub mod completions;
 pub mod config_check;
 pub mod down;
 pub mod entry_create;
+pub mod entry_create_args;
 mod entry_create_mounted;
 pub mod entry_find;
 pub mod entry_info;
