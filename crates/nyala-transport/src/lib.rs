@@ -40,6 +40,7 @@ mod file_part;
 mod frame_writer;
 mod hello;
 mod reader;
+mod record_key;
 mod server_connection;
 mod socket;
 mod strangers;

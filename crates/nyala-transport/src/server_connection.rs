@@ -74,7 +74,7 @@ enum End {
 /// Runs one connection to its end.
 pub(crate) async fn serve_connection<S: Service>(core: &Rc<Core<S>>, established: Established) {
     let (peer, key, relayed) = (Rc::new(established.peer.clone()), established.key.clone(), established.relayed);
-    let (read, write) = split(established, false);
+    let (read, write) = split(established);
     let options = &core.options;
     let budget = if peer.role.is_server() { &options.server_budget } else { &options.client_budget };
     let mut reader = FrameReader::new(read, core.buffers.clone(), Some(budget.clone()), core.config.dead_after);
