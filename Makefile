@@ -53,6 +53,10 @@ deb: dist ## the Debian packages nyala and nyala-compat, in target/deb (VERSION=
 test-deb: dist ## install, set up, upgrade, remove and purge the packages in a clean Debian root (as root; CACHE=)
 	scripts/test-deb $(TARGET)/dist/nyala
 
+.PHONY: container
+container: deb ## a container image from the package, by podman, docker or buildah (IMAGE=, BASE=)
+	scripts/container $(TARGET)/deb $(or $(IMAGE),nyala)
+
 .PHONY: up
 up: deps build ## build, start a whole cluster on this machine and mount it (DIR=, MOUNT=, UP_FLAGS=)
 	$(NYALA) up $(WHERE) $(if $(MOUNT),--mount "$(MOUNT)") $(UP_FLAGS)
