@@ -227,6 +227,9 @@ pub enum HealthCommand {
     /// Which address of each node answers, and how fast
     #[command(visible_alias = "network")]
     Net(health_net::HealthNetArgs),
+    /// Does the service of this host answer? It takes the flags that the service was started with; exit code 4 if it does not
+    #[command(subcommand)]
+    Service(Box<health_service::HealthServiceCommand>),
     /// What a bug report needs, in one archive: settings without secrets, logs, state, metrics, facts about this host
     Bundle(health_bundle::HealthBundleArgs),
 }
@@ -273,10 +276,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Mgmt(command) => run_mgmt(command, output),
         Command::Entry(EntryCommand::Info(args)) => entry_info::run(args, output),
         Command::Entry(EntryCommand::Set(args)) => entry_set::run(args, output),
-        Command::Health(HealthCommand::Check(args)) => health_check::run(args, output),
-        Command::Health(HealthCommand::Df(args)) => health_df::run(args, output),
-        Command::Health(HealthCommand::Net(args)) => health_net::run(args, output),
-        Command::Health(HealthCommand::Bundle(args)) => health_bundle::run(args, output),
+        Command::Health(command) => run_health(command, output),
         Command::Stats(command) => stats::run(command, output),
         Command::Trace(args) => trace::run(args, output),
         Command::Top(args) => top::run(args),
@@ -326,6 +326,16 @@ fn run_mgmt(command: MgmtCommand, output: Output) -> Outcome {
         MgmtCommand::Remove(args) => mgmt_remove::run(args, output),
         MgmtCommand::Token(args) => mgmt_token::run(args, output),
         MgmtCommand::Recover(args) => mgmt_recover::run(args, output),
+    }
+}
+
+fn run_health(command: HealthCommand, output: Output) -> Outcome {
+    match command {
+        HealthCommand::Check(args) => health_check::run(args, output),
+        HealthCommand::Df(args) => health_df::run(args, output),
+        HealthCommand::Net(args) => health_net::run(args, output),
+        HealthCommand::Service(command) => health_service::run(*command, output),
+        HealthCommand::Bundle(args) => health_bundle::run(args, output),
     }
 }
 

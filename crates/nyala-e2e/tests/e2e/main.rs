@@ -35,6 +35,7 @@ mod mounts;
 mod moved;
 mod multi_mount;
 mod operating;
+mod pages;
 mod pjdfstest;
 mod posix;
 mod power;

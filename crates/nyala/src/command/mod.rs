@@ -13,6 +13,7 @@ pub mod health_bundle;
 pub mod health_check;
 pub mod health_df;
 pub mod health_net;
+pub mod health_service;
 mod health_slow;
 pub mod key;
 pub mod key_args;
