@@ -20,6 +20,7 @@ use nyala_wire::storage::{
     BLOCK_BYTES, MAX_IO_BYTES, ReadHeader, ReadReplyHeader, StorageReply, StorageRequest, WriteHeader,
     WriteReplyHeader, block_pieces, blocks_touched, decode_bulk,
 };
+use nyala_wire::subtree_proofs::{InodeProof, Proven};
 use nyala_wire::trace::{TraceReply, TraceRequest};
 use nyala_wire::{Attr, ClusterId, InodeId, StripePattern, TargetId, WireError};
 use std::fmt::Display;
@@ -67,7 +68,7 @@ pub fn meta_tx(bytes: &[u8]) -> bool {
         | round_trip::<ScanReply>(bytes)
 }
 
-/// Requests to storage and its replies, bulk data apart.
+/// Requests to storage and its replies, bulk data apart, and proofs, which metadata servers get too.
 pub fn storage(bytes: &[u8]) -> bool {
     round_trip::<StorageRequest>(bytes)
         | round_trip::<StorageReply>(bytes)
@@ -77,6 +78,8 @@ pub fn storage(bytes: &[u8]) -> bool {
         | round_trip::<DriveReply>(bytes)
         | round_trip::<ScrubRequest>(bytes)
         | round_trip::<ScrubState>(bytes)
+        | round_trip::<Vec<InodeProof>>(bytes)
+        | round_trip::<Proven>(bytes)
 }
 
 /// Requests to management and its replies, statistics and errors.

@@ -47,8 +47,8 @@ pub trait Service: 'static {
     fn hung_up(&self, _peer: &PeerInfo) {}
 
     /// Whether connections are passed on to this address, on behalf of peers that cannot reach it themselves: only to servers of
-    /// the cluster.
-    fn relays_to(&self, _address: SocketAddr) -> bool {
+    /// the cluster, and for clients only where nothing depends on their address, which the server behind would not see.
+    fn relays_to(&self, _peer: &PeerInfo, _address: SocketAddr) -> bool {
         false
     }
 

@@ -100,7 +100,7 @@ pub(crate) async fn serve_connection<S: Service>(core: &Rc<Core<S>>, established
             let sink = outbox.sink.borrow_mut().take();
             drop(bye);
             let relaying = Relaying { config: &core.config, slots: &core.relay_slots, peer: &peer, relayed };
-            relaying.serve(reader, sink, request, |address| core.service.relays_to(address)).await;
+            relaying.serve(reader, sink, request, |address| core.service.relays_to(&peer, address)).await;
         }
         End::Over(ReadError::Closed) => {
             tracing::debug!(address = %peer.address, node = peer.node_id, "peer disconnected");

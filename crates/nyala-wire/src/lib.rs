@@ -4,6 +4,7 @@
 //!
 //! This crate is pure: no I/O, no clock, no randomness of its own. `docs/protocol.md` shows every byte of what is defined here.
 
+pub mod access_rules;
 pub mod attr;
 pub mod audit;
 pub mod cbor;
@@ -31,10 +32,12 @@ mod mgmt_nodes;
 pub mod mirror;
 pub mod mounts;
 pub mod name;
+pub mod named_inodes;
 pub mod pool_orders;
 pub mod raid;
 pub mod relay;
 mod reports;
+pub mod restriction;
 pub mod scrub;
 pub mod slot_orders;
 pub mod slots;
@@ -42,6 +45,7 @@ pub mod splitmix;
 pub mod stats;
 pub mod storage;
 pub mod stripe;
+pub mod subtree_proofs;
 pub mod time;
 pub mod trace;
 pub mod walk;
@@ -82,6 +86,8 @@ pub mod message_type {
     pub const STORAGE_REPLICA: u16 = 0x0210;
     /// Several of those, see [`crate::mirror::bundle`].
     pub const STORAGE_REPLICAS: u16 = 0x0211;
+    /// Client to storage: body is a list of [`crate::subtree_proofs::InodeProof`], the reply's is empty.
+    pub const STORAGE_PROOFS: u16 = 0x0204;
     /// Command line to storage: body is a [`crate::raid::RaidRequest`], the reply's a [`crate::raid::RaidState`].
     pub const STORAGE_RAID: u16 = 0x0220;
     /// Command line to storage: body is a [`crate::scrub::ScrubRequest`], the reply's a [`crate::scrub::ScrubState`].

@@ -113,6 +113,9 @@ pub enum Command {
     /// What servers hold clients to, by the key that they show: read-only, squashed and mapped users
     #[command(subcommand)]
     Key(key_args::KeyCommand),
+    /// Which clients are let in, by key and address, and to what: a subtree, read-only, squashed and mapped users
+    #[command(subcommand)]
+    Access(access_args::AccessCommand),
     /// What operators ordered, who and from where, and what came of it
     Audit(audit::AuditArgs),
     /// Print completions for a shell
@@ -255,10 +258,7 @@ impl Command {
 /// Does what the command line says.
 pub fn run(cli: Cli) -> Outcome {
     let output = cli.output;
-    match &cli.command {
-        Command::Mount(args) => args.log(&cli.log).start(args.log_level())?,
-        command => cli.log.start(command.log_level())?,
-    }
+    start_log(&cli)?;
     match cli.command {
         Command::Up(args) => up::run(args, output),
         Command::Down(args) => down::run(args, output),
@@ -294,11 +294,20 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Compat(command) => crate::compat::install::run(command),
         Command::Secret(args) => secret::run(args, output),
         Command::Key(command) => key::run(command, output),
+        Command::Access(command) => access::run(command, output),
         Command::Audit(args) => audit::run(args, output),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
         Command::Version => version::run(output),
     }
+}
+
+fn start_log(cli: &Cli) -> Result<(), crate::exit::Failure> {
+    match &cli.command {
+        Command::Mount(args) => args.log(&cli.log).start(args.log_level())?,
+        command => cli.log.start(command.log_level())?,
+    }
+    Ok(())
 }
 
 fn run_node(command: NodeCommand, output: Output) -> Outcome {

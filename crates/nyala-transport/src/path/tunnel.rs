@@ -87,7 +87,7 @@ mod tests {
     struct Open;
 
     impl Service for Open {
-        fn relays_to(&self, _address: SocketAddr) -> bool {
+        fn relays_to(&self, _peer: &PeerInfo, _address: SocketAddr) -> bool {
             true
         }
 

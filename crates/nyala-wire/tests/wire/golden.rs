@@ -15,6 +15,7 @@ use nyala_wire::mgmt::{MgmtReply, MgmtRequest, ServiceStats};
 use nyala_wire::raid::{RaidOrder, RaidRequest, RaidState};
 use nyala_wire::scrub::{ScrubRequest, ScrubState};
 use nyala_wire::storage::{StorageOp, StorageReply, StorageRequest};
+use nyala_wire::subtree_proofs::Proven;
 use nyala_wire::trace::{TraceReply, TraceRequest};
 use nyala_wire::{Attr, Layout, WireError};
 use std::fmt::Write;
@@ -75,6 +76,7 @@ fn messages_stay_as_they_are() {
     structure::<ScrubState>(&mut now);
     variants::<MgmtRequest>(&mut now);
     variants::<MgmtReply>(&mut now);
+    structure::<Proven>(&mut now);
     let pinned = include_str!("golden.txt");
     let changed: Vec<_> = now.lines().filter(|line| !pinned.lines().any(|pinned| pinned == *line)).collect();
     let gone: Vec<_> = pinned.lines().filter(|line| !now.lines().any(|now| now == *line)).collect();

@@ -4,6 +4,7 @@
 
 use crate::shapes::{Shape, enums, structures};
 use crate::tape::{Sample, Tape};
+use nyala_wire::access_rules::{AccessRule, Admit, Network, Subtree};
 use nyala_wire::drive::DriveObject;
 use nyala_wire::key_rules::{IdRange, KeyRule, Squash};
 use nyala_wire::map::{
@@ -14,6 +15,7 @@ use nyala_wire::meta::Want;
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::mgmt::{Capacity, LinkReport, LinkState, RecallReport, ServiceStats, TargetCapacity, UnansweredRecall};
 use nyala_wire::storage::ChunkFileId;
+use nyala_wire::subtree_proofs::{InodeProof, Proven};
 use nyala_wire::trace::{TraceReply, TraceRequest, TracedPart, TracedRequest};
 use nyala_wire::{
     Attr, ClusterId, ErrorCode, FileKind, GroupId, InodeId, Layout, MapVersion, NodeId, Pattern, PoolId, SessionId,
@@ -51,6 +53,13 @@ impl Shape for Layout {
         &[(0, "Layout", &["pattern", "chunk_bytes", "targets"])];
 }
 
+impl Sample for Network {
+    fn sample(tape: &mut Tape) -> Self {
+        let text = format!("10.{}.0.0/16", tape.byte());
+        text.parse().unwrap()
+    }
+}
+
 impl Sample for Layout {
     /// One without chunks or targets would be refused.
     fn sample(tape: &mut Tape) -> Self {
@@ -65,7 +74,11 @@ structures! {
     Attr { inode, kind, perm, nlink, uid, gid, rdev, size, atime, mtime, ctime, btime, allocated, no_xattrs, split }
     Capacity { total_bytes, free_bytes, total_inodes, free_inodes }
     ChunkFileId { inode, index }
-    ClusterMap { version, cluster, nodes, targets, groups, pools, slots, settings, moves, emptied, planned, key_rules }
+    ClusterMap { version, cluster, nodes, targets, groups, pools, slots, settings, moves, emptied, planned, key_rules, access_rules }
+    AccessRule { rule, network, subtree, admit }
+    Subtree { inode, path }
+    InodeProof { inode, proof }
+    Proven { root, proofs }
     IdRange { client, server, count }
     KeyRule { key, read_only, squash, anonymous_uid, anonymous_gid, users, groups }
     Group { id, kind, epoch, members, states, term, since, fencing, resync_stopped, full, losses, serves }
@@ -94,6 +107,7 @@ structures! {
 }
 
 enums! {
+    Admit { 0 Held {} 1 Free {} 2 Refused {} }
     Squash { 0 None {} 1 Root {} 2 All {} }
     CapacityPool { 0 Normal {} 1 Low {} 2 Emergency {} }
     Consistency { 0 Good {} 1 NeedsResync {} 2 Bad {} }

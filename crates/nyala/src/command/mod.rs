@@ -2,6 +2,9 @@
 
 //! One subcommand per file.
 
+pub mod access;
+pub mod access_args;
+mod access_table;
 pub mod audit;
 pub mod completions;
 pub mod config_check;
@@ -15,6 +18,7 @@ pub mod health_df;
 pub mod health_net;
 pub mod health_service;
 mod health_slow;
+mod held_args;
 pub mod key;
 pub mod key_args;
 mod key_table;
