@@ -53,6 +53,7 @@ pub mod secret;
 pub mod set_alias;
 pub mod setup;
 pub mod setup_check;
+mod setup_check_links;
 pub mod start;
 pub mod stats;
 mod stats_counts;
