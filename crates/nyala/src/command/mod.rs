@@ -3,6 +3,7 @@
 //! One subcommand per file.
 
 pub mod audit;
+pub mod backup;
 pub mod completions;
 pub mod config_check;
 pub mod down;
