@@ -53,8 +53,7 @@ pub fn recover(dir: &Path, key: String, host: String) -> Result<Remains, MgmtErr
     held.go_on_alone("mgmt recover", key, host)
 }
 
-/// The same of a directory that was put back from a copy, also that of an only node: what was decided since the copy was made is lost, as if
-/// others had decided it, so numbers go on far above those that it knows. Blocks on the disk.
+/// The same of a directory that was put back from a copy, also an only node's: what was decided since is lost as if others had decided it.
 pub fn go_on_from_copy(dir: &Path, key: String, host: String) -> Result<Remains, MgmtError> {
     Held::open(dir)?.go_on_alone("backup restore", key, host)
 }

@@ -85,6 +85,33 @@ pub(crate) fn some<'a>(names: impl Iterator<Item = &'a str>) -> String {
     format!("{}{more}", shown.join(", "))
 }
 
+/// Ways for tests of what judges them.
+#[cfg(test)]
+pub(crate) mod samples {
+    use super::*;
+
+    /// A way that is as it should be.
+    pub fn good(from: &str, to: &str) -> Link {
+        let figures = LinkFigures {
+            local: format!("ip-{from}"),
+            round_trip_us: 90,
+            mtu: 9000,
+            large: true,
+            bytes_per_s: Some(1_000_000_000),
+        };
+        Link { from: from.into(), to: to.into(), address: format!("ip-{to}:8003"), found: Ok(figures) }
+    }
+
+    /// The same with something else.
+    pub fn with(link: Link, change: impl FnOnce(&mut LinkFigures)) -> Link {
+        let mut link = link;
+        if let Ok(figures) = &mut link.found {
+            change(figures);
+        }
+        link
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

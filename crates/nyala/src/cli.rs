@@ -276,10 +276,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Mgmt(command) => run_mgmt(command, output),
         Command::Entry(EntryCommand::Info(args)) => entry_info::run(args, output),
         Command::Entry(EntryCommand::Set(args)) => entry_set::run(args, output),
-        Command::Health(HealthCommand::Check(args)) => health_check::run(args, output),
-        Command::Health(HealthCommand::Df(args)) => health_df::run(args, output),
-        Command::Health(HealthCommand::Net(args)) => health_net::run(args, output),
-        Command::Health(HealthCommand::Bundle(args)) => health_bundle::run(args, output),
+        Command::Health(command) => run_health(command, output),
         Command::Stats(command) => stats::run(command, output),
         Command::Trace(args) => trace::run(args, output),
         Command::Top(args) => top::run(args),
@@ -302,6 +299,15 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
         Command::Version => version::run(output),
+    }
+}
+
+fn run_health(command: HealthCommand, output: Output) -> Outcome {
+    match command {
+        HealthCommand::Check(args) => health_check::run(args, output),
+        HealthCommand::Df(args) => health_df::run(args, output),
+        HealthCommand::Net(args) => health_net::run(args, output),
+        HealthCommand::Bundle(args) => health_bundle::run(args, output),
     }
 }
 

@@ -6,7 +6,7 @@ mod sizes;
 mod speeds;
 
 use crate::facts::Node;
-use crate::finding::{Area, Finding, Level};
+use crate::finding::{Finding, Level};
 use crate::links::{Link, some};
 use std::collections::BTreeMap;
 
@@ -18,10 +18,6 @@ pub fn check(links: &[Link], nodes: &[Node]) -> Vec<Finding> {
     findings.extend(speeds::slow(links));
     findings.sort_by_key(|finding| finding.level);
     findings
-}
-
-fn finding(level: Level, subject: &str, is: String, change: &str, why: &str) -> Finding {
-    Finding { level, area: Area::Network, subject: subject.into(), is, change: change.into(), why: why.into() }
 }
 
 /// Addresses that some server does not reach.
@@ -56,36 +52,15 @@ fn reach(links: &[Link], nodes: &[Node]) -> Vec<Finding> {
                 "connections try it first and wait, and when the other address is lost, nothing is left",
             ),
         };
-        finding(level, to, is, change, matters)
+        Finding::of_network(level, to, is, change, matters)
     };
     failed.into_iter().map(judge).collect()
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
-    use crate::links::LinkFigures;
-
-    /// A way that is as it should be.
-    pub fn good(from: &str, to: &str) -> Link {
-        let figures = LinkFigures {
-            local: format!("ip-{from}"),
-            round_trip_us: 90,
-            mtu: 9000,
-            large: true,
-            bytes_per_s: Some(1_000_000_000),
-        };
-        Link { from: from.into(), to: to.into(), address: format!("ip-{to}:8003"), found: Ok(figures) }
-    }
-
-    /// The same with something else.
-    pub fn with(link: Link, change: impl FnOnce(&mut LinkFigures)) -> Link {
-        let mut link = link;
-        if let Ok(figures) = &mut link.found {
-            change(figures);
-        }
-        link
-    }
+    use crate::links::samples::good;
 
     fn bad(from: &str, to: &str, address: &str) -> Link {
         Link { address: address.into(), found: Err("it refuses".into()), ..good(from, to) }

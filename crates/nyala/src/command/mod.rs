@@ -4,6 +4,7 @@
 
 pub mod audit;
 pub mod backup;
+mod backup_text;
 pub mod completions;
 pub mod config_check;
 pub mod down;
@@ -55,6 +56,7 @@ pub mod set_alias;
 pub mod setup;
 pub mod setup_check;
 mod setup_check_links;
+mod setup_check_speed;
 pub mod start;
 pub mod stats;
 mod stats_counts;

@@ -4,17 +4,15 @@
 //! network are looked at; nothing is changed.
 
 use super::setup_check_links::{ClockRow, LinkRow, render_clocks, render_links};
+use super::setup_check_speed::SpeedArgs;
 use crate::cluster::ClusterArgs;
 use crate::exit::{Exit, Outcome};
-use crate::host::{self, Gathered, RootArg, SpeedTest};
+use crate::host::{self, Gathered, RootArg};
 use crate::output::{Output, Table, show};
-use crate::units::{Size, Span};
 use nyala_tune::facts::Node;
 use nyala_tune::{Area, Finding, Level, check};
-use nyala_wire::link_test::{MAX_LINK_TEST_BYTES, MAX_LINK_TEST_MS};
 use serde::Serialize;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Flags of `nyala setup check`.
 #[derive(Clone, Debug, clap::Args)]
@@ -28,12 +26,8 @@ pub struct SetupCheckArgs {
     /// Ask no server
     #[arg(long)]
     offline: bool,
-    /// What each host sends at most to each other one to measure the speed, up to 64m; 0: it is not measured
-    #[arg(long, value_name = "SIZE", default_value = "16m", value_parser = speed_bytes)]
-    speed_bytes: Size,
-    /// How long it sends at most, up to 5s
-    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = speed_time)]
-    speed_time: Span,
+    #[command(flatten)]
+    speed: SpeedArgs,
     #[command(flatten)]
     root: RootArg,
     #[command(flatten)]
@@ -64,20 +58,6 @@ struct RoundTrip {
     micros: u64,
 }
 
-/// A number of bytes that servers send for one test.
-fn speed_bytes(text: &str) -> Result<Size, String> {
-    let size: Size = text.parse().map_err(|error| format!("{error}"))?;
-    let most = Size(MAX_LINK_TEST_BYTES);
-    if size > most { Err(format!("a server sends {most} at most for one test")) } else { Ok(size) }
-}
-
-/// A time for which servers send for one test.
-fn speed_time(text: &str) -> Result<Span, String> {
-    let span: Span = text.parse().map_err(|error| format!("{error}"))?;
-    let most = Duration::from_millis(MAX_LINK_TEST_MS.into());
-    if span.0 > most { Err(format!("a server sends for {} s at most for one test", most.as_secs())) } else { Ok(span) }
-}
-
 /// Looks and judges.
 pub fn run(args: &SetupCheckArgs, output: Output) -> Outcome {
     let report = look(args);
@@ -91,9 +71,7 @@ fn exit(findings: &[Finding], strict: bool) -> Exit {
 }
 
 fn look(args: &SetupCheckArgs) -> Report {
-    let within_ms = u32::try_from(args.speed_time.0.as_millis()).unwrap_or(MAX_LINK_TEST_MS);
-    let speed = SpeedTest { bytes: args.speed_bytes.0, within_ms };
-    let cluster = (!args.offline).then(|| (args.cluster.find(), speed));
+    let cluster = (!args.offline).then(|| (args.cluster.find(), args.speed.test()));
     let Gathered { facts, looked_at, not_looked_at, unreached } =
         host::gather(&args.root.root(), &args.targets, cluster);
     let mut findings = check(&facts);
@@ -168,8 +146,7 @@ mod tests {
             targets: Vec::new(),
             strict: false,
             offline: true,
-            speed_bytes: Size(0),
-            speed_time: Span(Duration::ZERO),
+            speed: SpeedArgs::default(),
             root: RootArg { root: host.dir.path().to_owned() },
             cluster: ClusterArgs::default(),
         }
@@ -199,14 +176,6 @@ mod tests {
         assert!(text.contains("danger") && text.contains("Why:\n/data/meta: a sync does not reach the disk"), "{text}");
         assert!(text.contains("Not looked at: servers: --offline"), "{text}");
         assert_eq!(run(&args(&host), Output::Json), Ok(Exit::Degraded));
-    }
-
-    #[test]
-    fn a_test_has_bounds() {
-        assert_eq!(speed_bytes("16m"), Ok(Size(16 << 20)));
-        assert!(speed_bytes("65m").unwrap_err().contains("64m at most") && speed_bytes("x").is_err());
-        assert_eq!(speed_time("200ms").map(|span| span.0), Ok(Duration::from_millis(200)));
-        assert!(speed_time("6s").unwrap_err().contains("5 s at most") && speed_time("x").is_err());
     }
 
     #[test]

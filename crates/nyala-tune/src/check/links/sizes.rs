@@ -2,7 +2,6 @@
 
 //! Sizes of packets: the same at both ends of a way, and carried by what is between them.
 
-use super::finding;
 use crate::finding::{Finding, Level};
 use crate::links::{Link, LinkFigures, some};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +18,7 @@ pub fn lost(links: &[Link]) -> Vec<Finding> {
         let is = format!("packets of full size ({size} bytes) between it and {from} get lost; small ones arrive");
         let change = "set one size on the interfaces and switch ports of this network (ip link set DEV mtu SIZE), and let ICMP pass";
         let why = "something on the way takes smaller packets and does not say so: connections stall until they are made again with packets of 1,200 bytes";
-        finding(Level::Danger, to, is, change, why)
+        Finding::of_network(Level::Danger, to, is, change, why)
     };
     lost.into_iter().map(judge).collect()
 }
@@ -42,7 +41,7 @@ pub fn different(links: &[Link]) -> Vec<Finding> {
         let is = format!("packets of at most {small} bytes, but {large} at {}", some(at_large.into_iter()));
         let change = "set one size on all hosts and switch ports of this network: ip link set DEV mtu SIZE";
         let why = "TCP takes the smaller one, at the price of processor time; what a switch or tunnel between them takes is found out by loss";
-        finding(Level::Advice, &some(at_small.into_iter()), is, change, why)
+        Finding::of_network(Level::Advice, &some(at_small.into_iter()), is, change, why)
     };
     found.into_iter().map(judge).collect()
 }
@@ -59,8 +58,8 @@ fn host(address: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{good, with};
     use super::*;
+    use crate::links::samples::{good, with};
 
     fn sized(from: &str, to: &str, mtu: u32) -> Link {
         with(good(from, to), |figures| figures.mtu = mtu)

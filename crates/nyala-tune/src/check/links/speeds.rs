@@ -2,7 +2,6 @@
 
 //! Ways that are much slower than the others.
 
-use super::finding;
 use crate::finding::{Finding, Level};
 use crate::links::Link;
 
@@ -26,7 +25,7 @@ pub fn slow(links: &[Link]) -> Vec<Finding> {
         let change = "compare the interfaces of both hosts (ethtool DEV: speed, duplex; ip -s link: errors, drops), cables and switch ports; \
                       look again when nothing else uses the network";
         let why = "a striped file is as fast as the slowest of its servers, and a mirror as its slower member";
-        finding(Level::Advice, &link.to, is, change, why)
+        Finding::of_network(Level::Advice, &link.to, is, change, why)
     };
     slow.iter().take(MOST).enumerate().map(judge).collect()
 }
@@ -42,8 +41,8 @@ fn rate(bytes_per_s: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{good, with};
     use super::*;
+    use crate::links::samples::{good, with};
 
     fn fast(from: &str, to: &str, mb: u64) -> Link {
         with(good(from, to), |figures| figures.bytes_per_s = (mb > 0).then_some(mb * 1_000_000))

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//! Backups of a metadata target: whole, damaged, of what is in use.
+
 use super::super::create;
 use super::*;
 use nyala_store::own_dir::{self, OwnDir};
