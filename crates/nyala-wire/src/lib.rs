@@ -24,6 +24,7 @@ pub mod fuzzing;
 pub mod group_orders;
 pub mod ids;
 pub mod key_rules;
+pub mod link_test;
 pub mod map;
 pub mod meta;
 pub mod meta_tx;
@@ -113,4 +114,9 @@ pub mod message_type {
     /// Any service, answered by its connection layer: body is a [`crate::trace::TraceRequest`], the reply a
     /// [`crate::trace::TraceReply`].
     pub const TRACE: u16 = 0x0012;
+    /// Any service, answered by its connection layer: an empty body; the reply is a [`crate::Time`], what the clock of its host says.
+    pub const CLOCK: u16 = 0x0013;
+    /// Command line to any service, answered by its connection layer: body is a [`crate::link_test::LinkTestRequest`], the reply a
+    /// [`crate::link_test::LinkTestReply`].
+    pub const LINK_TEST: u16 = 0x0014;
 }

@@ -102,6 +102,9 @@ pub enum Command {
     /// Settings of the kernel that guides for storage hosts advise
     #[command(subcommand)]
     Tune(tune::TuneCommand),
+    /// Backups of what management and metadata services keep
+    #[command(subcommand)]
+    Backup(backup::BackupCommand),
     /// Configuration files
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -290,6 +293,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Bench(args) => bench::run(args, output),
         Command::Plan(args) => plan::run(args, output),
         Command::Tune(command) => tune::run(command, output),
+        Command::Backup(command) => backup::run(command, output),
         Command::Config(ConfigCommand::Check(args)) => config_check::run(args, output),
         Command::Compat(command) => crate::compat::install::run(command),
         Command::Secret(args) => secret::run(args, output),

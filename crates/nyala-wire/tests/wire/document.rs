@@ -116,6 +116,7 @@ fn structures_have_their_fields() {
     structures!(Attr, Layout, StripePattern, Time, WireError, ServiceStats);
     structures!(RecallReport, UnansweredRecall, LinkReport, LinkState);
     structures!(TraceRequest, TraceReply, TracedRequest, TracedPart);
+    structures!(nyala_wire::link_test::LinkTestRequest, nyala_wire::link_test::LinkTestReply);
     structures!(
         ClusterMap,
         Group,
@@ -194,6 +195,8 @@ fn message_types_are_all_there() {
         PATH_TEST,
         RELAY,
         TRACE,
+        CLOCK,
+        LINK_TEST,
         META,
         META_TX,
         META_FENCES,

@@ -8,6 +8,7 @@ use minicbor::Encode;
 use nyala_wire::check::{Fact, ScanReply, ScanRequest, ServerFact};
 use nyala_wire::codec::encode;
 use nyala_wire::drive::{DriveEffect, DriveOrder, DriveReply, DriveRequest};
+use nyala_wire::link_test::{LinkTestReply, LinkTestRequest};
 use nyala_wire::map::ClusterMap;
 use nyala_wire::meta::{FragmentRepair, MetaOp, MetaReply, MetaRequest, PutOutcome, Repair, ServerRepair, SetTime};
 use nyala_wire::meta_tx::{PartResult, TxAction, TxPart, TxReply, TxRequest};
@@ -44,6 +45,8 @@ fn messages_stay_as_they_are() {
     structure::<ServiceStats>(&mut now);
     structure::<TraceRequest>(&mut now);
     structure::<TraceReply>(&mut now);
+    structure::<LinkTestRequest>(&mut now);
+    structure::<LinkTestReply>(&mut now);
     structure::<WireError>(&mut now);
     structure::<MetaRequest>(&mut now);
     variants::<MetaOp>(&mut now);

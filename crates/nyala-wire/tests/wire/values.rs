@@ -7,6 +7,7 @@ use crate::tape::{Sample, Tape};
 use nyala_wire::access_rules::{AccessRule, Admit, Network, Subtree};
 use nyala_wire::drive::DriveObject;
 use nyala_wire::key_rules::{IdRange, KeyRule, Squash};
+use nyala_wire::link_test::{LinkTestReply, LinkTestRequest};
 use nyala_wire::map::{
     CapacityPool, ClusterMap, Consistency, Group, MemberState, Node, Placement, PlannedMoves, Pool, Reachability,
     Rebalance, Role, Settings, SlotMove, SlotRange, Target, TargetKind,
@@ -88,6 +89,8 @@ structures! {
     TraceReply { requests }
     TracedRequest { request, message_type, total_ns, parts }
     TracedPart { name, ns }
+    LinkTestRequest { to, bytes, within_ms }
+    LinkTestReply { local, round_trip_us, mtu, segment, large, sent_bytes, sent_us }
     ServiceStats { cpu_us, resident_bytes, uptime_s, counters, recalls, links }
     RecallReport { oldest, more, outstanding }
     UnansweredRecall { session, client, age_ms, inodes }
