@@ -68,7 +68,8 @@ mod tests {
 
     #[test]
     fn clocks_are_judged_against_the_one_in_the_middle() {
-        let table: [(&str, &[(&str, i64, u64)], &[(&str, Level, &str)]); 8] = [
+        type Case<'a> = (&'a str, &'a [(&'a str, i64, u64)], &'a [(&'a str, Level, &'a str)]);
+        let table: [Case<'_>; 8] = [
             ("nobody was asked", &[], &[]),
             ("one", &[("a", 9_000_000, 0)], &[]),
             ("in step", &[("a", 0, 0), ("b", 90_000, 100), ("c", -90_000, 100)], &[]),

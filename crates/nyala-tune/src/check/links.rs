@@ -74,7 +74,8 @@ mod tests {
     fn what_is_not_reached_is_said_once_for_each_address() {
         let danger = [("b", Level::Danger, "not reached at x:1 from a: it refuses")];
         let advice = [("b", Level::Advice, "not reached at x:1 from a, c")];
-        let table: [(&str, Vec<Link>, Vec<Node>, &[(&str, Level, &str)]); 6] = [
+        type Case<'a> = (&'a str, Vec<Link>, Vec<Node>, &'a [(&'a str, Level, &'a str)]);
+        let table: [Case<'_>; 6] = [
             ("nothing", vec![], vec![], &[]),
             ("all is well", vec![good("a", "b"), good("b", "a")], vec![], &[]),
             ("one does not reach another", vec![bad("a", "b", "x:1"), good("b", "a"), good("c", "b")], vec![], &danger),

@@ -29,7 +29,8 @@ pub fn different(links: &[Link]) -> Vec<Finding> {
     for (link, figures) in reached(links).filter(|(_, figures)| figures.mtu > 0) {
         sizes.insert((&figures.local, host(&link.address)), figures.mtu);
     }
-    let mut found = BTreeMap::<(u32, u32), (BTreeSet<&str>, BTreeSet<&str>)>::new();
+    type Ends<'a> = (BTreeSet<&'a str>, BTreeSet<&'a str>);
+    let mut found = BTreeMap::<(u32, u32), Ends<'_>>::new();
     for ((one, other), small) in &sizes {
         if let Some(large) = sizes.get(&(*other, *one)).filter(|large| *large > small && one != other) {
             let (at_small, at_large) = found.entry((*small, *large)).or_default();
@@ -37,7 +38,7 @@ pub fn different(links: &[Link]) -> Vec<Finding> {
             at_large.insert(other);
         }
     }
-    let judge = |((small, large), (at_small, at_large)): ((u32, u32), (BTreeSet<&str>, BTreeSet<&str>))| {
+    let judge = |((small, large), (at_small, at_large)): ((u32, u32), Ends<'_>)| {
         let is = format!("packets of at most {small} bytes, but {large} at {}", some(at_large.into_iter()));
         let change = "set one size on all hosts and switch ports of this network: ip link set DEV mtu SIZE";
         let why = "TCP takes the smaller one, at the price of processor time; what a switch or tunnel between them takes is found out by loss";

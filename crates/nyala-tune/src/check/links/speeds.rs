@@ -50,7 +50,8 @@ mod tests {
 
     #[test]
     fn ways_are_compared_with_the_others() {
-        let table: [(&str, Vec<Link>, &[(&str, &str)]); 6] = [
+        type Case<'a> = (&'a str, Vec<Link>, &'a [(&'a str, &'a str)]);
+        let table: [Case<'_>; 6] = [
             ("nothing was measured", vec![fast("a", "b", 0)], &[]),
             ("one", vec![fast("a", "b", 3)], &[]),
             ("about the same", vec![fast("a", "b", 1100), fast("b", "a", 600), fast("a", "c", 1000)], &[]),

@@ -15,7 +15,7 @@ fn target(dir: &Path) {
     let (store, _) = Store::open(&dir.join("tables"), Options::default()).unwrap();
     for number in 0..2000_u32 {
         let mut batch = Batch::default();
-        batch.put(&number.to_be_bytes(), &[number as u8; 100]);
+        batch.put(number.to_be_bytes(), [number as u8; 100]);
         store.apply(batch).unwrap();
     }
     store.close().unwrap();
