@@ -224,7 +224,26 @@ impl Client {
     ) -> Result<Attr> {
         let parent = self.meant(parent).await?;
         let entry = entry(parent, name, mode.into())?;
-        self.core.directories.make("make a node", entry, owner, |entry| MetaOp::Mknod { entry, kind, rdev }).await
+        self.core
+            .directories
+            .make("make a node", entry, owner, |entry| MetaOp::Mknod { entry, kind, rdev, pattern: None })
+            .await
+    }
+
+    /// Makes a closed regular file with a stripe pattern of its own. An older metadata server ignores the pattern: what came of it
+    /// is in [`Client::entry_info`].
+    pub async fn mkfile(
+        &self,
+        parent: InodeId,
+        name: &[u8],
+        mode: impl Into<Mode>,
+        owner: Owner,
+        pattern: StripePattern,
+    ) -> Result<Attr> {
+        pattern.check().map_err(Error::server("check the pattern"))?;
+        let entry = entry(parent, name, mode.into())?;
+        let op = |entry| MetaOp::Mknod { entry, kind: FileKind::File, rdev: 0, pattern: Some(pattern) };
+        self.core.directories.make("make a file", entry, owner, op).await
     }
 
     /// Makes a symbolic link.

@@ -114,7 +114,7 @@ mod tests {
         let grow = [
             MetaOp::Create { entry: entry(), exclusive: false },
             MetaOp::Mkdir { entry: entry() },
-            MetaOp::Mknod { entry: entry(), kind: FileKind::Fifo, rdev: 0 },
+            MetaOp::Mknod { entry: entry(), kind: FileKind::Fifo, rdev: 0, pattern: None },
             MetaOp::Symlink { entry: entry(), target: b"x".to_vec().into() },
             MetaOp::Link { inode, parent: inode, name: name("b") },
             MetaOp::Tmpfile { entry: entry() },

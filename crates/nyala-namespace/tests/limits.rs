@@ -44,14 +44,16 @@ fn numbers_come_from_the_range_that_was_handed_out_and_wait_for_the_next() {
     let last: u64 = (3 << 24) - 1;
     server.view.0.insert(keys::next_sequence(Slot(0)), last.to_le_bytes().to_vec());
     assert_eq!(server.file("last").sequence(), last);
-    let more = MetaOp::Mknod { entry: entry("more"), kind: FileKind::File, rdev: 0 };
+    let more = MetaOp::Mknod { entry: entry("more"), kind: FileKind::File, rdev: 0, pattern: None };
     assert_eq!(server.run(more.clone()).unwrap_err().code, ErrorCode::NOT_READY);
     go_on(&mut server, 7);
     assert_eq!(server.file("more").sequence(), 6 << 24);
     go_on(&mut server, u64::from(nyala_wire::mgmt::MAX_RANGE));
     server.view.0.insert(keys::next_sequence(Slot(0)), InodeId::MAX_SEQUENCE.to_le_bytes().to_vec());
     assert_eq!(server.file("the very last").sequence(), InodeId::MAX_SEQUENCE);
-    assert!(server.run(MetaOp::Mknod { entry: entry("too many"), kind: FileKind::File, rdev: 0 }).is_err());
+    assert!(
+        server.run(MetaOp::Mknod { entry: entry("too many"), kind: FileKind::File, rdev: 0, pattern: None }).is_err()
+    );
 }
 
 /// Around the length from which the last bytes are with the inode's record, and that up to which they are.

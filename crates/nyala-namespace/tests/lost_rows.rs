@@ -181,7 +181,7 @@ fn a_directory_with_names_that_it_does_not_count_is_not_removed() {
         other => panic!("{other:?}"),
     };
     let inside = NewEntry { parent: dir, ..entry("f") };
-    server.run(MetaOp::Mknod { entry: inside, kind: FileKind::File, rdev: 0 }).unwrap();
+    server.run(MetaOp::Mknod { entry: inside, kind: FileKind::File, rdev: 0, pattern: None }).unwrap();
     let key = keys::inode(dir);
     let mut record: nyala_namespace::records::InodeRecord = codec::decode(&server.view.0[&key]).unwrap();
     record.dir.as_mut().unwrap().entries = 0;

@@ -220,6 +220,11 @@ pub enum EntryCommand {
     Info(entry_info::EntryInfoArgs),
     /// Set what directories give to new files
     Set(entry_set::EntrySetArgs),
+    /// Make a file or a directory with a stripe pattern of its own
+    #[command(subcommand)]
+    Create(entry_create_args::CreateCommand),
+    /// Find entries by where they and their data are, by size, owner and age
+    Find(entry_find::EntryFindArgs),
 }
 
 /// `nyala health …`
@@ -277,8 +282,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Scrub(cli) => scrub_cli::run(cli, output),
         Command::Fsck(args) => fsck::run(args, output),
         Command::Mgmt(command) => run_mgmt(command, output),
-        Command::Entry(EntryCommand::Info(args)) => entry_info::run(args, output),
-        Command::Entry(EntryCommand::Set(args)) => entry_set::run(args, output),
+        Command::Entry(command) => run_entry(command, output),
         Command::Health(command) => run_health(command, output),
         Command::Stats(command) => stats::run(command, output),
         Command::Trace(args) => trace::run(args, output),
@@ -329,6 +333,15 @@ fn run_target(command: TargetCommand, output: Output) -> Outcome {
         TargetCommand::Remove(args) => target_remove::run(args, output),
         TargetCommand::SetState(args) => target_set_state::run(args, output),
         TargetCommand::SetAlias(args) => set_alias::target(args, output),
+    }
+}
+
+fn run_entry(command: EntryCommand, output: Output) -> Outcome {
+    match command {
+        EntryCommand::Info(args) => entry_info::run(args, output),
+        EntryCommand::Set(args) => entry_set::run(args, output),
+        EntryCommand::Create(command) => entry_create::run(command, output),
+        EntryCommand::Find(args) => entry_find::run(args, output),
     }
 }
 

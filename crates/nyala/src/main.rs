@@ -9,7 +9,9 @@ mod cli;
 mod cluster;
 mod command;
 mod compat;
+mod completion;
 mod config;
+mod entries;
 mod exit;
 mod fsck;
 mod host;
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
     if let Some(name) = args.first().and_then(|name| compat::called_as(name)) {
         return as_old_command(name, &args[1..]);
     }
+    completion::answer(<cli::Cli as clap::CommandFactory>::command);
     ExitCode::from(finish(cli::run(cli::Cli::parse_from(args))) as u8)
 }
 

@@ -92,12 +92,18 @@ fn resize(change: &mut Change, inode: InodeId, size: u64, now: Time) -> Step<()>
 
 /// Sets what a directory gives to new files.
 pub fn set_pattern(change: &mut Change, env: &Env, dir: InodeId, pattern: StripePattern) -> Step<MetaReply> {
+    check_pattern(env, &pattern)?;
+    give_pattern(change, env.now, dir, pattern)?;
+    Ok(MetaReply::Done)
+}
+
+/// Refuses a pattern that nothing here can have.
+pub fn check_pattern(env: &Env, pattern: &StripePattern) -> Step<()> {
     pattern.check()?;
     if !env.map.pools.iter().any(|pool| pool.id == pattern.pool) {
         return Err(ErrorCode::INVALID.with(format!("there is no storage pool {}", pattern.pool)).into());
     }
-    give_pattern(change, env.now, dir, pattern)?;
-    Ok(MetaReply::Done)
+    Ok(())
 }
 
 /// The same with a pattern that is checked.

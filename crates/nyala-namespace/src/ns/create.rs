@@ -4,6 +4,7 @@
 //! is always one server and one log record.
 
 use super::acl;
+use super::attrs::check_pattern;
 use super::env::Env;
 use super::inodes::{effective_pattern, new_record, touch_dir};
 use super::open;
@@ -11,7 +12,7 @@ use crate::change::{Change, Step};
 use crate::keys;
 use crate::records::{FilePart, InodeRecord};
 use nyala_wire::meta::{EntryReply, MAX_SYMLINK_BYTES, MetaReply, NewEntry};
-use nyala_wire::{ErrorCode, FileKind, InodeId};
+use nyala_wire::{ErrorCode, FileKind, InodeId, StripePattern};
 
 /// Makes and opens a regular file, or opens the one that is there.
 pub fn file(change: &mut Change, env: &Env, entry: &NewEntry, exclusive: bool) -> Step<MetaReply> {
@@ -25,7 +26,7 @@ pub fn file(change: &mut Change, env: &Env, entry: &NewEntry, exclusive: bool) -
         return Ok(MetaReply::Created { new: false, inode: found.inode, kind: found.kind, file });
     }
     let inherited = acl::inherit(change, entry, false)?;
-    let record = regular(change, env, entry, inherited.perm)?;
+    let record = regular(change, env, entry, inherited.perm, None)?;
     let inode = add(change, env, entry, record)?;
     acl::give(change, inode, inherited.access.as_deref(), None)?;
     let file =
@@ -38,7 +39,7 @@ pub fn file(change: &mut Change, env: &Env, entry: &NewEntry, exclusive: bool) -
 pub fn unnamed(change: &mut Change, env: &Env, entry: &NewEntry) -> Step<MetaReply> {
     change.dir(entry.parent)?;
     let inherited = acl::inherit(change, entry, false)?;
-    let mut record = regular(change, env, entry, inherited.perm)?;
+    let mut record = regular(change, env, entry, inherited.perm, None)?;
     record.nlink = 0;
     if let Some(file) = &mut record.file {
         file.unnamed = Some(true);
@@ -50,13 +51,22 @@ pub fn unnamed(change: &mut Change, env: &Env, entry: &NewEntry) -> Step<MetaRep
     Ok(MetaReply::Created { new: true, inode, kind: FileKind::File, file })
 }
 
-/// Makes a fifo, socket, device, or a regular file that is not opened.
-pub fn node(change: &mut Change, env: &Env, entry: &NewEntry, kind: FileKind, rdev: u32) -> Step<MetaReply> {
+/// Makes a fifo, socket, device, or a regular file that is not opened; `own` is a file's pattern where that is not its directory's.
+pub fn node(
+    change: &mut Change,
+    env: &Env,
+    entry: &NewEntry,
+    (kind, rdev): (FileKind, u32),
+    own: Option<StripePattern>,
+) -> Step<MetaReply> {
+    if let Some(own) = &own {
+        check_pattern(env, own)?;
+    }
     change.dir(entry.parent)?;
     refuse_existing(change, entry)?;
     let inherited = acl::inherit(change, entry, false)?;
     let record = match kind {
-        FileKind::File => regular(change, env, entry, inherited.perm)?,
+        FileKind::File => regular(change, env, entry, inherited.perm, own)?,
         FileKind::Directory | FileKind::Symlink => return Err(ErrorCode::INVALID.into()),
         _ => {
             let (parent, _) = change.dir(entry.parent)?;
@@ -92,9 +102,16 @@ fn refuse_existing(change: &mut Change, entry: &NewEntry) -> Step<()> {
     }
 }
 
-fn regular(change: &mut Change, env: &Env, entry: &NewEntry, perm: u16) -> Step<InodeRecord> {
+/// The record of a regular file; `own` is its pattern where that is not its directory's.
+fn regular(
+    change: &mut Change,
+    env: &Env,
+    entry: &NewEntry,
+    perm: u16,
+    own: Option<StripePattern>,
+) -> Step<InodeRecord> {
     let (parent, part) = change.dir(entry.parent)?;
-    let pattern = effective_pattern(part.pattern, env.map);
+    let pattern = own.unwrap_or_else(|| effective_pattern(part.pattern, env.map));
     let mut record = new_record(parent, FileKind::File, perm, env);
     let layout = match change.made().and_then(|made| made.layout.as_ref()) {
         Some(layout) => env.layout_again(&pattern, layout)?,

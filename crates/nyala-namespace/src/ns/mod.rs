@@ -76,7 +76,7 @@ pub fn dispatch(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> 
         MetaOp::Open { inode } => open::open(change, env, *inode),
         MetaOp::Close { inode } => open::close(change, env.session, *inode),
         MetaOp::Mkdir { entry } => mkdir::run(change, env, entry),
-        MetaOp::Mknod { entry, kind, rdev } => create::node(change, env, entry, *kind, *rdev),
+        MetaOp::Mknod { entry, kind, rdev, pattern } => create::node(change, env, entry, (*kind, *rdev), *pattern),
         MetaOp::Symlink { entry, target } => create::symlink(change, env, entry, target),
         MetaOp::Unlink { parent, name } => remove::unlink(change, env, *parent, name),
         MetaOp::Rmdir { parent, name } => remove::rmdir(change, env, *parent, name),

@@ -88,7 +88,8 @@ fn default_lists_are_inherited_and_the_umask_is_not_asked() {
     let access = list(6, Some(7), 5, Some(6), 0);
     assert_eq!(server.xattr(file.inode, ACCESS).unwrap(), access);
     assert_eq!(server.xattrs(file.inode), [ACCESS]);
-    let fifo = server.made(MetaOp::Mknod { entry: entry(dir, "p", 0o666), kind: FileKind::Fifo, rdev: 0 });
+    let fifo =
+        server.made(MetaOp::Mknod { entry: entry(dir, "p", 0o666), kind: FileKind::Fifo, rdev: 0, pattern: None });
     assert_eq!((fifo.perm, server.xattr(fifo.inode, ACCESS).unwrap()), (0o660, access.clone()));
     let unnamed = server.made(MetaOp::Tmpfile { entry: entry(dir, "-", 0o666) });
     assert_eq!((unnamed.perm, server.xattr(unnamed.inode, ACCESS).unwrap()), (0o660, access));

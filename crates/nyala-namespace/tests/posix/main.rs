@@ -267,14 +267,41 @@ fn links_are_bounded() {
 }
 
 #[test]
+fn a_file_may_have_a_pattern_of_its_own() {
+    let mut server = Server::new();
+    let dir = server.dir("d");
+    let given = StripePattern { chunk_bytes: 1 << 20, num_targets: 1, inline_bytes: 0, ..StripePattern::default() };
+    let make = |text, pattern| MetaOp::Mknod { entry: entry(dir, text, 0o600), kind: FileKind::File, rdev: 0, pattern };
+    let of = |server: &mut Server, inode| match server.run(MetaOp::EntryInfo { inode }).unwrap() {
+        MetaReply::EntryInfo(info) => *info,
+        other => panic!("{other:?}"),
+    };
+    let own = server.made(make("own", Some(given))).inode;
+    let (own, plain) = (of(&mut server, own), server.made(make("plain", None)).inode);
+    let layout = own.layout.unwrap();
+    assert_eq!((layout.chunk_bytes, layout.targets.len(), own.inline), (1 << 20, 1, false));
+    let plain = of(&mut server, plain);
+    assert_eq!((plain.layout.unwrap().chunk_bytes, plain.inline), (StripePattern::default().chunk_bytes, true));
+    assert_eq!(server.run(make("own", Some(given))), Err(ErrorCode::EXISTS));
+    for wrong in [StripePattern { chunk_bytes: 5, ..given }, StripePattern { pool: PoolId(99), ..given }] {
+        assert_eq!(server.run(make("wrong", Some(wrong))), Err(ErrorCode::INVALID));
+    }
+}
+
+#[test]
 fn what_cannot_be_made() {
     let mut server = Server::new();
     let dir = server.dir("d");
     for kind in [FileKind::Directory, FileKind::Symlink] {
-        let op = MetaOp::Mknod { entry: entry(dir, "x", 0o755), kind, rdev: 0 };
+        let op = MetaOp::Mknod { entry: entry(dir, "x", 0o755), kind, rdev: 0, pattern: None };
         assert_eq!(server.run(op), Err(ErrorCode::INVALID));
     }
-    let device = server.made(MetaOp::Mknod { entry: entry(dir, "n", 0o600), kind: FileKind::CharDevice, rdev: 0x103 });
+    let device = server.made(MetaOp::Mknod {
+        entry: entry(dir, "n", 0o600),
+        kind: FileKind::CharDevice,
+        rdev: 0x103,
+        pattern: None,
+    });
     assert_eq!((device.rdev, device.kind), (0x103, FileKind::CharDevice));
     let symlink = |target: Vec<u8>| MetaOp::Symlink { entry: entry(dir, "x", 0o777), target: target.into() };
     assert_eq!(server.run(symlink(Vec::new())), Err(ErrorCode::NOT_FOUND));

@@ -41,7 +41,13 @@ impl Server {
     }
 
     pub fn file(&mut self, text: &str) -> InodeId {
-        self.made(MetaOp::Mknod { entry: entry(InodeId::ROOT, text, 0o644), kind: FileKind::File, rdev: 0 }).inode
+        self.made(MetaOp::Mknod {
+            entry: entry(InodeId::ROOT, text, 0o644),
+            kind: FileKind::File,
+            rdev: 0,
+            pattern: None,
+        })
+        .inode
     }
 
     pub fn dir(&mut self, text: &str) -> InodeId {

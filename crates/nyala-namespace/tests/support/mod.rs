@@ -167,7 +167,7 @@ impl Server {
 
     /// A new file in the root.
     pub fn file(&mut self, text: &str) -> InodeId {
-        match self.run(MetaOp::Mknod { entry: entry(text), kind: FileKind::File, rdev: 0 }) {
+        match self.run(MetaOp::Mknod { entry: entry(text), kind: FileKind::File, rdev: 0, pattern: None }) {
             Ok(MetaReply::Entry(entry)) => entry.inode,
             other => panic!("{other:?}"),
         }

@@ -56,7 +56,7 @@ impl World {
         let entry = NewEntry { parent, name: one.clone(), perm: 0o755, umask: 0 };
         match self.rng.index(12) {
             0 | 1 => MetaOp::Mkdir { entry },
-            2 => MetaOp::Mknod { entry, kind: FileKind::File, rdev: 0 },
+            2 => MetaOp::Mknod { entry, kind: FileKind::File, rdev: 0, pattern: None },
             3 => MetaOp::Unlink { parent, name: one },
             4 => MetaOp::Rmdir { parent, name: one },
             5 => {

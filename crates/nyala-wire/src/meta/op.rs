@@ -221,7 +221,6 @@ pub enum MetaOp {
     /// Make an empty directory whole again, so that it can be removed. Reply: `Done` once it is; `NOT_EMPTY`.
     #[n(25)]
     MergeDir(#[n(0)] InodeId),
-
     /// Make a regular file, or open the one that is there. Reply: `Created`.
     #[n(32)]
     Create {
@@ -265,6 +264,9 @@ pub enum MetaOp {
         /// Device number.
         #[n(2)]
         rdev: u32,
+        /// Of a regular file: instead of its directory's; a server that does not know it takes the directory's.
+        #[n(3)]
+        pattern: Option<StripePattern>,
     },
     /// Make a symbolic link. Reply: `Entry`.
     #[n(37)]

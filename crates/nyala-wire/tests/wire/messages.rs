@@ -124,7 +124,7 @@ enums! {
         33 Open { inode }
         34 Close { inode }
         35 Mkdir { entry }
-        36 Mknod { entry, kind, rdev }
+        36 Mknod { entry, kind, rdev, pattern }
         37 Symlink { entry, target }
         38 Unlink { parent, name }
         39 Rmdir { parent, name }

@@ -4,6 +4,7 @@
 
 use super::words::word;
 use crate::cluster::{ClusterArgs, Place, Way, through_mount};
+use crate::entries::{FilterArgs, Search, Walked};
 use crate::exit::{Exit, Failure, Outcome, io};
 use crate::output::{Output, json, lines, print};
 use crate::role::block_on;
@@ -12,7 +13,8 @@ use nyala_client::Client;
 use nyala_wire::map::{ClusterMap, MemberState, TargetKind};
 use nyala_wire::meta::EntryInfo;
 use nyala_wire::{GroupId, InodeId, Pattern, PoolId, TargetId};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use std::cell::Cell;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -23,6 +25,14 @@ pub struct EntryInfoArgs {
     /// Paths on a mount (or, with a cluster named by flags and nothing mounted, from the root of the file system)
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
+    /// Also what is below directories, each before what is in it
+    #[arg(long)]
+    pub recurse: bool,
+    /// With --recurse: go at most so many directories down
+    #[arg(long, value_name = "N", requires = "recurse")]
+    pub max_depth: Option<usize>,
+    #[command(flatten)]
+    filter: FilterArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
@@ -30,6 +40,8 @@ pub struct EntryInfoArgs {
 /// One entry.
 #[derive(Clone, Debug, Serialize)]
 pub struct Entry {
+    /// Bytes that are no text are shown as U+FFFD.
+    #[serde(serialize_with = "as_text")]
     path: PathBuf,
     #[serde(rename = "type")]
     kind: String,
@@ -39,6 +51,10 @@ pub struct Entry {
     meta_node: Option<String>,
     parent: Option<String>,
     size: u64,
+    uid: u32,
+    gid: u32,
+    /// When its content last changed, seconds since 1970.
+    mtime_s: i64,
     inline: bool,
     /// Of a directory that is split: the metadata targets that have its names, in the order of their hashes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,8 +83,18 @@ pub struct Stripe {
     inline_size: Option<u32>,
 }
 
-/// Shows entries. Several paths give a JSON list, a single one an object.
+fn as_text<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&path.to_string_lossy())
+}
+
+/// Shows entries. Several paths give a JSON list, a single one an object; with --recurse it is always a list.
 pub fn run(args: EntryInfoArgs, output: Output) -> Outcome {
+    if args.recurse {
+        return recurse(&args, output);
+    }
+    if args.filter.is_any() {
+        return Err(Failure::usage("conditions say which entries of many are shown; give --recurse with them"));
+    }
     let mut entries = Vec::new();
     let mut text = String::new();
     block_on(async {
@@ -88,6 +114,14 @@ pub fn run(args: EntryInfoArgs, output: Output) -> Outcome {
         (Output::Ndjson, entries) => print(&lines(&entries)?),
     }
     .map(|_| Exit::Ok)
+}
+
+fn recurse(args: &EntryInfoArgs, output: Output) -> Outcome {
+    let (paths, cluster, filter) = (&args.paths, &args.cluster, &args.filter);
+    let first = Cell::new(true);
+    let entry = |walked: &Walked| describe(&walked.path, &walked.found.0, &walked.found.1);
+    let text = |walked: &Walked| render(&entry(walked), &walked.found.1, !first.replace(false)).into_bytes();
+    Search { paths, cluster, filter, max_depth: args.max_depth }.run(output, text, entry)
 }
 
 /// The inode at a place.
@@ -159,6 +193,9 @@ pub fn describe(path: &Path, info: &EntryInfo, map: &ClusterMap) -> Entry {
         meta_node: map.server_node(info.meta_target).map(|node| node.alias.clone()),
         parent: info.parent.map(|parent| parent.to_string()),
         size: info.attr.size,
+        uid: info.attr.uid,
+        gid: info.attr.gid,
+        mtime_s: info.attr.mtime.seconds,
         inline: info.inline,
         split: info.fragments.as_ref().map(|fragments| {
             let all = fragments.iter().map(|fragment| fragment.inode).chain([info.attr.inode]);
@@ -185,7 +222,8 @@ fn place(map: &ClusterMap, id: TargetId) -> String {
     }
 }
 
-fn render(entry: &Entry, map: &ClusterMap, blank_line: bool) -> String {
+/// An entry as people read it.
+pub(super) fn render(entry: &Entry, map: &ClusterMap, blank_line: bool) -> String {
     let mut lines = Vec::new();
     if blank_line {
         lines.push(String::new());
@@ -209,7 +247,7 @@ fn render(entry: &Entry, map: &ClusterMap, blank_line: bool) -> String {
         lines.push(format!("+ Chunksize: {}", Size(stripe.chunk_size.into())));
         let what = if stripe.inline_size.is_some() { "desired" } else { "actual" };
         let unit = if stripe.pattern == word(&Pattern::Mirror) { Pattern::Mirror } else { Pattern::Raid0 };
-        lines.push(format!("+ Number of {}: {what}: {}", super::entry_set::unit(unit), stripe.num_targets));
+        lines.push(format!("+ Number of {}: {what}: {}", super::entry_pattern::unit(unit), stripe.num_targets));
         let pool = map.pools.iter().find(|pool| pool.id == stripe.pool).map_or("", |pool| pool.alias.as_str());
         lines.push(format!("+ Storage Pool: {} ({pool})", stripe.pool));
         lines.extend(stripe.inline_size.map(|bytes| format!("+ Inline up to: {}", Size(bytes.into()))));

@@ -6,11 +6,15 @@
 //! **Failure model.** What is counted may be an estimate, go back, or not be known: the line then says less ([`Pace`]). A terminal that
 //! does not take the line is the library's business: nothing of it fails a command.
 
+mod layout;
 mod pace;
 
 pub use pace::{Counted, Pace};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use layout::{BAR, LINE, fitting, style};
+
+use indicatif::{ProgressBar, ProgressDrawTarget};
+use std::cell::RefCell;
 use std::future::Future;
 use std::io::IsTerminal;
 use std::pin::pin;
@@ -24,10 +28,13 @@ const IN_LOG: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(250);
 /// How often the line on a terminal is drawn, a second.
 const DRAWN_A_SECOND: u8 = 5;
-/// The line on a terminal, cut to its width: how long it takes so far, and how far it is.
-const LINE: &str = "{spinner} {elapsed_precise} {wide_msg}";
-/// The same where the end is known.
-const BAR: &str = "{elapsed_precise} [{bar:16}] {wide_msg}";
+/// How much of how much is done.
+pub struct Part {
+    done: u64,
+    total: u64,
+    /// What is said where the whole line does not fit beside a bar.
+    brief: String,
+}
 
 /// Where it is shown.
 pub struct Shown {
@@ -35,6 +42,7 @@ pub struct Shown {
     in_log: bool,
     began: Instant,
     told: Instant,
+    has_bar: bool,
 }
 
 impl Default for Shown {
@@ -47,13 +55,8 @@ impl Default for Shown {
         let bar = ProgressBar::with_draw_target(None, target);
         bar.set_style(style(LINE));
         let now = Instant::now();
-        Shown { bar, in_log, began: now, told: now }
+        Shown { bar, in_log, began: now, told: now, has_bar: false }
     }
-}
-
-/// What is shown does not depend on a style that the library does not take.
-fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
 }
 
 impl Shown {
@@ -63,7 +66,7 @@ impl Shown {
     }
 
     /// Shows a line, if it is time for one; and a bar, where the part that is done is known.
-    pub fn tell(&mut self, line: impl FnOnce() -> String, part: Option<(u64, u64)>) {
+    pub fn tell(&mut self, line: impl FnOnce() -> String, part: Option<Part>) {
         if self.in_log {
             if self.told.elapsed() >= IN_LOG {
                 self.told = Instant::now();
@@ -74,15 +77,25 @@ impl Shown {
         if self.began.elapsed() < AFTER {
             return;
         }
-        if let Some((done, total)) = part {
-            if self.bar.length().is_none() {
-                self.bar.set_style(style(BAR));
+        let (has_bar, message) = match part {
+            None => (false, line()),
+            Some(Part { done, total, brief }) => {
+                self.bar.set_length(total);
+                self.bar.set_position(done.min(total));
+                fitting(usize::from(console::Term::stderr().size().1), line(), brief)
             }
-            self.bar.set_length(total);
-            self.bar.set_position(done.min(total));
+        };
+        if has_bar != self.has_bar {
+            self.has_bar = has_bar;
+            self.bar.set_style(style(if has_bar { BAR } else { LINE }));
         }
-        self.bar.set_message(line());
+        self.bar.set_message(message);
         self.bar.tick();
+    }
+
+    /// Writes something else to the terminal that the line is on; the line goes meanwhile.
+    pub fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
+        self.bar.suspend(write)
     }
 }
 
@@ -100,7 +113,18 @@ pub async fn during<T>(
     look: impl Fn() -> (u64, Option<u64>),
     work: impl Future<Output = T>,
 ) -> T {
-    let (mut shown, mut pace) = (Shown::default(), Pace::default());
+    during_on(&RefCell::new(Shown::default()), what, unit, look, work).await
+}
+
+/// The same on a line that the work itself may write beside ([`Shown::aside`]). The work holds no borrow of it while it waits.
+pub async fn during_on<T>(
+    shown: &RefCell<Shown>,
+    what: &str,
+    unit: Counted,
+    look: impl Fn() -> (u64, Option<u64>),
+    work: impl Future<Output = T>,
+) -> T {
+    let mut pace = Pace::default();
     let (mut work, mut looks) = (pin!(work), tokio::time::interval(LOOK));
     looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -109,8 +133,10 @@ pub async fn during<T>(
             done = &mut work => return done,
             _ = looks.tick() => {
                 let (done, total) = look();
+                let mut shown = shown.borrow_mut();
                 pace.note(shown.began().elapsed(), done);
-                let part = total.filter(|total| *total >= done && *total > 0).map(|total| (done, total));
+                let total = total.filter(|total| *total >= done && *total > 0);
+                let part = total.map(|total| Part { done, total, brief: pace.brief(what, unit, total) });
                 shown.tell(|| pace.line(what, unit, total), part);
             }
         }
@@ -121,13 +147,6 @@ pub async fn during<T>(
 mod tests {
     use super::*;
     use std::cell::Cell;
-
-    #[test]
-    fn the_library_takes_the_styles() {
-        for template in [LINE, BAR] {
-            assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
-        }
-    }
 
     #[tokio::test]
     async fn work_is_done_and_looked_at_meanwhile() {

@@ -91,6 +91,20 @@ impl Pace {
         }
         line
     }
+
+    /// The same in fewer letters, for a line that has to be short.
+    pub fn brief(&self, what: &str, unit: Counted, total: u64) -> String {
+        let done = self.looks.back().map_or(0, |(_, done)| *done);
+        let percent = u128::from(done) * 100 / u128::from(total.max(1));
+        let mut line = format!("{what}: {percent} % of {}", unit.amount(total));
+        if let Some(rate) = self.rate() {
+            line += &format!(", {}", unit.a_second(rate));
+        }
+        if let Some(left) = self.left(total) {
+            line += &format!(", {} left", duration(left));
+        }
+        line
+    }
 }
 
 /// A time in two units at most.

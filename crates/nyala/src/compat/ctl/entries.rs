@@ -3,6 +3,7 @@
 //! `beegfs-ctl --setpattern`.
 
 use crate::cluster::{Place, Way};
+use crate::command::entry_pattern::PatternArgs;
 use crate::command::entry_set;
 use crate::compat::{cluster, words::Words};
 use crate::config::PatternArg;
@@ -56,17 +57,20 @@ pub fn set_pattern(words: &Words) -> Outcome {
     let path = one_path(words)?;
     let args = entry_set::EntrySetArgs {
         paths: vec![path.clone()],
-        chunk_size: words.value("chunksize").map(size).transpose()?,
-        num_targets: words.value("numtargets").map(|_| words.number("numtargets")).transpose()?,
-        pattern,
-        pool: words
-            .value("storagepoolid")
-            .map(|_| words.number("storagepoolid").map(nyala_wire::PoolId))
-            .transpose()?,
-        inline_size: None,
+        stripe: PatternArgs {
+            chunk_size: words.value("chunksize").map(size).transpose()?,
+            num_targets: words.value("numtargets").map(|_| words.number("numtargets")).transpose()?,
+            pattern,
+            pool: words
+                .value("storagepoolid")
+                .map(|_| words.number("storagepoolid"))
+                .transpose()?
+                .map(|id| id.to_string()),
+            inline_size: None,
+        },
         cluster: cluster::arguments(words)?,
     };
-    if args.sets_nothing() {
+    if args.stripe.sets_nothing() {
         return Err(Failure::usage("There is nothing to set: give --chunksize, --numtargets or --pattern"));
     }
     let (new, (at, mount)) = block_on(async {

@@ -90,7 +90,7 @@ const ELSEWHERE: [(&str, &str); 16] = [
     ("disposeunused", "nyala fsck: unused files go by themselves"),
     ("refreshentryinfo", "nothing: attributes are always those of the servers"),
     ("migrate", "copying the files into a directory with the pattern that you want"),
-    ("find", "find, and nyala entry info"),
+    ("find", "nyala entry find"),
     ("listquota", "nothing yet: there are no quotas"),
     ("getquota", "nothing yet: there are no quotas"),
     ("setquota", "nothing yet: there are no quotas"),

@@ -18,6 +18,7 @@ fn a_rate_and_an_end_follow_from_the_last_looks() {
         even.line("moves", Counted::Things("slots"), Some(500)),
         "moves: 200 slots of 500 slots (40 %), 100/s, about 3 s left"
     );
+    assert_eq!(even.brief("moves", Counted::Things("slots"), 500), "moves: 40 % of 500 slots, 100/s, 3 s left");
     // A long pause counts, and what was before the window does not.
     let slower = pace(&[(0, 0), (10_000, 10_000), (30_000, 10_100), (50_000, 10_200)]);
     assert_eq!(slower.rate(), Some(5.0));

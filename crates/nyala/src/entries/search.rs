@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A search: walks from paths, with results printed and progress shown. Failure model: see the parent module.
+
+use super::filter_args::FilterArgs;
+use super::results::Results;
+use super::tree::Tree;
+use super::walk::{Passed, Walk, Walked};
+use crate::cluster::{ClusterArgs, Way};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output::Output;
+use crate::progress::{Counted, Shown, during_on};
+use crate::role::block_on;
+use nyala_wire::Time;
+use serde::Serialize;
+use std::cell::{Cell, RefCell};
+use std::io::Stdout;
+use std::path::{Path, PathBuf};
+
+/// What to search for, and where.
+pub struct Search<'a> {
+    /// Where walks begin.
+    pub paths: &'a [PathBuf],
+    /// Which cluster.
+    pub cluster: &'a ClusterArgs,
+    /// Which entries are meant.
+    pub filter: &'a FilterArgs,
+    /// So many directories deep; `None`: all the way.
+    pub max_depth: Option<usize>,
+}
+
+/// A walk that somebody waits for.
+struct Running {
+    shown: RefCell<Shown>,
+    passed: Passed,
+    total: Cell<Option<u64>>,
+    results: RefCell<Results<Stdout>>,
+}
+
+impl Search<'_> {
+    /// Prints what is meant, as it is found. Exit code 1 if something could not be looked at.
+    pub fn run<T: Serialize>(
+        &self,
+        output: Output,
+        text: impl Fn(&Walked) -> Vec<u8>,
+        value: impl Fn(&Walked) -> T,
+    ) -> Outcome {
+        let running = Running {
+            shown: RefCell::default(),
+            passed: Passed::default(),
+            total: Cell::new(None),
+            results: RefCell::new(Results::stdout(output)),
+        };
+        let found = |walked: &Walked| {
+            let mut results = running.results.borrow_mut();
+            results.put(&running.shown, || text(walked), || value(walked))
+        };
+        block_on(async {
+            let walks = async {
+                for path in self.paths {
+                    if !self.walk(path, &running, &found).await.map_err(|error| error.context(path.display()))? {
+                        break;
+                    }
+                }
+                Ok(())
+            };
+            let look = || (running.passed.entries.get(), running.total.get());
+            during_on(&running.shown, "search", Counted::Things("entries"), look, walks).await
+        })?;
+        running.results.borrow_mut().finish()?;
+        running.passed.end().map(|()| Exit::Ok)
+    }
+
+    /// One walk. Whether somebody still reads the results.
+    async fn walk(
+        &self,
+        path: &Path,
+        running: &Running,
+        found: &impl Fn(&Walked) -> Result<bool, Failure>,
+    ) -> Result<bool, Failure> {
+        let way = self.cluster.find_for(path)?;
+        let whole = matches!(way, Way::Cluster(..));
+        let (tree, first) = Tree::at(way, path).await?;
+        let walked = async {
+            running
+                .total
+                .set(tree.estimate(&first).await.filter(|_| self.paths.len() == 1 && self.max_depth.is_none()));
+            let map = tree.map(&first)?;
+            let filter = self.filter.filter(&map, whole)?;
+            let mut walk = Walk::new(&tree, &filter, self.max_depth.unwrap_or(usize::MAX), &running.passed);
+            walk.begin(first).await;
+            while let Some(walked) = walk.next(now).await? {
+                if !found(&walked)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        let walked = walked.await;
+        tree.leave().await;
+        walked
+    }
+}
+
+/// The wall clock, which ages are counted by.
+fn now() -> Time {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Time { seconds: i64::try_from(since.as_secs()).unwrap_or(i64::MAX), nanos: since.subsec_nanos() }
+}
