@@ -5,7 +5,7 @@
 use super::manifest::{FILES, HEAD, Manifest, SUMS, Sum};
 use super::source;
 use crate::exit::{Failure, io};
-use crate::progress::{Counted, Pace, Shown};
+use crate::progress::{Counted, Pace, Part, Shown};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use nyala_wire::checksum::{crc32c, crc32c_combine};
@@ -65,7 +65,8 @@ fn write(source: &source::Source, file: &Path) -> Result<u64, Error> {
         done += bytes;
         sums.push(Sum { name, bytes, crc32c: summed.crc32c });
         pace.note(shown.began().elapsed(), done);
-        shown.tell(|| pace.line("backup", Counted::Bytes, Some(total)), Some((done, total)));
+        let part = Part::of(&pace, ("backup", Counted::Bytes), done, total);
+        shown.tell(|| pace.line("backup", Counted::Bytes, Some(total)), Some(part));
     }
     append(&mut tar, SUMS, &serde_json::to_vec(&sums)?)?;
     let mut out = tar.into_inner()?.finish()?;
