@@ -22,6 +22,7 @@ mod health_names;
 mod kills;
 mod layout;
 mod leftovers;
+mod life;
 mod lifecycle;
 mod lock_ends;
 mod locks;

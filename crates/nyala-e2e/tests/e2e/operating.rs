@@ -7,9 +7,9 @@ mod access;
 mod faults;
 mod keys;
 mod members;
-mod page;
+pub mod page;
 mod setup;
-mod site;
+pub mod site;
 
 use faults::{cuts, moves, not_mounted, recover_management, replace_management};
 use keys::{hold_to_rules, part_roles, rotate};
