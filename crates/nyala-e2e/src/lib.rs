@@ -6,6 +6,7 @@
 //!
 //! - [`Cluster`] runs the `nyala` binary: a whole cluster with its own directory, ports and mount point, that leaves nothing behind.
 //! - [`Hosts`] runs one with a host (a network namespace) for every service; [`latency_probe`] measures how long a mount stands still.
+//! - [`terminal`] shows what somebody sees at a terminal of 80 columns.
 //! - [`browser`] leads a headless Chromium.
 //! - [`fsck`] checks the whole file system after a failure; [`power`] knows what may be there after a power cut.
 //! - [`mod@run`] runs programs with a time limit, [`posix`] holds checks of a directory's POSIX behaviour (they also run on the
@@ -37,6 +38,7 @@ pub mod run;
 pub mod shared;
 pub mod strangers;
 pub mod sys;
+pub mod terminal;
 
 pub use cluster::{Cluster, Options};
 pub use hosts::Hosts;

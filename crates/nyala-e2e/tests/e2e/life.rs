@@ -38,7 +38,8 @@ fn begin(names: &[&'static str], meta: &'static str) -> Site {
         site.on(name).sh(&format!("umask 077; printf '%s' '{secret}' > /etc/nyala/secret")).must();
     }
     site.on("m1").sh(&format!("echo 'mgmt = [\"{m1}\"]' > /etc/nyala/client.toml")).must();
-    site.on("m1").start("mgmtd", "nyala mgmtd");
+    // A metadata service that is put back waits so long for clients that it knew.
+    site.on("m1").start("mgmtd", "nyala mgmtd --session-timeout 5s");
     let disk = site.disk("meta");
     site.on(meta).attach(&disk, "/disks/meta");
     site.on(meta).start("meta", &format!("nyala meta --mgmt {m1} --dir /disks/meta"));
@@ -47,7 +48,7 @@ fn begin(names: &[&'static str], meta: &'static str) -> Site {
     let storage = format!("nyala storage --mgmt {m1} --dir /disks/own --target /disks/t1 --target /disks/t2");
     site.on("s2").start("storage", &storage);
     site.until_whole(1, 5);
-    site.on("m1").sh("nyala mirror create --auto").must();
+    site.on("m1").sh("nyala mirror create --auto --ignore-space").must();
     site.on("m1").sh(&format!("nyala mount {m1}:/ /mnt/nyala")).must();
     site.on("m1")
         .sh("mkdir /mnt/nyala/mirrored /mnt/nyala/plain; nyala entry set --pattern mirror /mnt/nyala/mirrored")

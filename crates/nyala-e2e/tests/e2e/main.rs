@@ -57,6 +57,7 @@ mod split_dirs;
 mod strangers;
 mod stress_ng;
 mod takeover;
+mod terminal;
 mod trace;
 mod upgrade;
 mod verifiers;

@@ -82,7 +82,7 @@ mod tests {
             let manifest = Manifest { format: 1, kind, cluster, id: 3, made_at: 1_700_000_000, host, dir, version };
             let report = Report { manifest, bytes: Some(3 << 20), restored: false };
             let all = text(&report) + lost(kind);
-            assert!(all.contains(word) && all.contains("add --yes") && all.contains("3.0 MiB"), "{all}");
+            assert!(all.contains(word) && all.contains("add --yes") && all.contains("3.0MiB"), "{all}");
             assert!(all.contains("2023-11-14 22:13:20 UTC on h"), "{all}");
             assert!(next(kind).contains("Start its service"));
         }

@@ -127,7 +127,7 @@ mod tests {
         let text = render_links(&[row(1, Some(2 << 30)), row(2, Some(1 << 20)), LinkRow::from(refused)]);
         assert!(text.contains("2 of 3 are reached"), "{text}");
         let (slow, fast) = (text.find("meta m2").unwrap(), text.find("meta m1").unwrap());
-        assert!(slow < fast && text.contains("1.0 MiB/s") && !text.contains("ID:"), "{text}");
+        assert!(slow < fast && text.contains("1.0MiB/s") && !text.contains("ID:"), "{text}");
         let many: Vec<LinkRow> = (0..30).map(|number| row(number, Some(number))).collect();
         let text = render_links(&many);
         assert!(text.contains("The slowest 24 of 30") && !text.contains("meta m29"), "{text}");

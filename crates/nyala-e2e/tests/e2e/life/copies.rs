@@ -49,7 +49,7 @@ fn backup(site: &mut Site) {
         block.lines().nth(number).expect("two lines").replace("DIR", dir).replace("FILE", file)
     };
     let used = site.on("m1").sh(&line(0, "/var/lib/nyala/mgmtd", "/root/mgmtd.tar.gz"));
-    assert!(used.code() == Some(1) && used.err.contains("another process"), "{}", used.describe());
+    assert!(used.code() == Some(1) && used.err.contains("stop it first"), "{}", used.describe());
     site.on("m1").stop("mgmtd", "TERM");
     site.on("m1").sh(&line(0, "/var/lib/nyala/mgmtd", "/root/mgmtd.tar.gz")).must();
     site.on("m1").start("mgmtd", "nyala mgmtd");

@@ -8,7 +8,7 @@ use serde_json::Value;
 /// Ways between two servers of which the host that looks has no part: packets of another size, large ones that get lost, none.
 pub fn are_judged(site: &mut Site) {
     let finds = |site: &mut Site, words: &[&str]| {
-        let looked = site.on("node01").sh("nyala setup check --speed-bytes 0 --output json; test $? = 6").must();
+        let looked = site.on("node01").sh("nyala setup check --speed-bytes 0 --output json || test $? = 6").must();
         let looked: Value = serde_json::from_str(&looked).unwrap();
         let found = looked["findings"].as_array().unwrap().iter().find(|finding| {
             finding["area"] == "network" && words.iter().all(|word| finding.to_string().contains(word))

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Every table and progress bar at a terminal of 80 columns, next to `docs/recordings`. Figures differ each time and are not compared;
+//! words, columns and their order are. `UPDATE_RECORDINGS=1` writes the recordings anew.
+
+use nyala_e2e::cluster::text;
+use nyala_e2e::terminal::{COLUMNS, Seen, run};
+use nyala_e2e::{Cluster, binary};
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+const LIMIT: Duration = Duration::from_secs(60);
+/// Of these only the heading is compared: what is in the rows hangs on what was done, and when, or on this host.
+const ROWS_DIFFER: &[&str] = &[
+    "nyala stats server",
+    "nyala stats client",
+    "nyala stats user",
+    "nyala audit --last 5",
+    "nyala health net",
+    "nyala tune show",
+    "nyala meta list",
+    "nyala trace plain",
+];
+const TABLES: &[&str] = &[
+    "nyala status",
+    "nyala node list",
+    "nyala target list",
+    "nyala target list --state",
+    "nyala pool list",
+    "nyala pool show default",
+    "nyala mirror list",
+    "nyala mirror check",
+    "nyala mirror resync stats --all",
+    "nyala mgmt list",
+    "nyala meta list",
+    "nyala key list",
+    "nyala audit --last 5",
+    "nyala health check",
+    "nyala health df",
+    "nyala health net",
+    "nyala stats server",
+    "nyala stats client",
+    "nyala stats user",
+    "nyala trace plain",
+    "nyala entry info wide wide/own plain/deep/deeper/mirrored",
+    "nyala entry set --num-targets 2 wide",
+    "nyala entry find --type file",
+    "nyala scrub",
+    "nyala scrub status",
+    "nyala raid show",
+    "nyala fsck --no-mirrors --grace 1s",
+    "nyala fsck --classes",
+    "nyala tune show",
+    "nyala plan --published",
+    "nyala plan --enclosures 4 --copies 2",
+];
+
+/// A command, typed in the mount's directory.
+fn typed(cluster: &Cluster, line: &str) -> Seen {
+    let mut words = line.split(' ');
+    assert_eq!(words.next(), Some("nyala"));
+    let mut command = Command::new(binary::nyala());
+    run(command.args(words).current_dir(cluster.mount()).env("NYALA_DIR", cluster.dir()), LIMIT)
+}
+
+fn file(name: &str) -> PathBuf {
+    binary::repository().join("docs/recordings").join(name)
+}
+
+/// What is the same each time: words without figures and their units, rules of headings as such.
+fn masked(text: &str) -> Vec<String> {
+    let word = |word: &str| {
+        if word.chars().all(|c| c == '=') {
+            return Some("=".to_owned());
+        }
+        let mut out = String::new();
+        for c in word.chars() {
+            match c {
+                c if c.is_ascii_digit() => out.push('#'),
+                c => out.push(c),
+            }
+        }
+        while let Some(at) = out.find("##").or_else(|| out.find("#.#")) {
+            let end = if out[at..].starts_with("##") { 2 } else { 3 };
+            out.replace_range(at..at + end, "#");
+        }
+        for unit in ["KiB", "MiB", "GiB", "TiB", "B", "us", "ms", "s", "k", "M", "G"] {
+            out = out.strip_suffix(unit).filter(|rest| rest.ends_with('#')).map_or(out.clone(), str::to_owned);
+        }
+        Some(out).filter(|word| !["us", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB"].contains(&word.as_str()))
+    };
+    let lines = text.lines().map(|line| line.split_whitespace().filter_map(word).collect::<Vec<_>>().join(" "));
+    let lines = lines.map(|mut line| {
+        while line.contains("# #") {
+            line = line.replace("# #", "#");
+        }
+        line
+    });
+    lines.filter(|line| !line.is_empty()).collect()
+}
+
+/// Commands and what they showed, as a recording has them.
+fn parts(recording: &str) -> Vec<(&str, &str)> {
+    let parts = recording.split("$ nyala").skip(1).map(|part| part.split_once('\n').unwrap_or((part, "")));
+    parts.collect()
+}
+
+/// Compares a recording with what is seen now, or writes it.
+fn compare(cluster: &Cluster, name: &str, seen: &[(&str, String)]) {
+    let root = text(cluster.root());
+    let recording: String = seen.iter().map(|(line, text)| format!("$ {line}\n{text}\n")).collect();
+    let recording = recording.replace(&root, "/srv");
+    if std::env::var_os("UPDATE_RECORDINGS").is_some() {
+        fs::write(file(name), &recording).unwrap();
+        return;
+    }
+    let stored = fs::read_to_string(file(name)).unwrap();
+    let (stored, now) = (parts(&stored), parts(&recording));
+    let lines = |parts: &[(&str, &str)]| parts.iter().map(|(line, _)| line.to_string()).collect::<Vec<_>>();
+    assert_eq!(lines(&stored), lines(&now), "UPDATE_RECORDINGS=1 writes docs/recordings/{name}");
+    for ((line, before), (_, after)) in stored.iter().zip(&now) {
+        let (mut was, mut is) = (masked(before), masked(after));
+        // How a line of progress is laid out hangs on its figures.
+        if name == "progress.txt" {
+            continue;
+        }
+        if ROWS_DIFFER.contains(&format!("nyala{line}").as_str()) {
+            (was, is) = (was.into_iter().take(1).collect(), is.into_iter().take(1).collect());
+        }
+        assert_eq!(was, is, "nyala{line}: not as in docs/recordings/{name}, but:\n{after}");
+    }
+}
+
+/// All tables fit, and are as recorded.
+pub fn tables(cluster: &Cluster) {
+    let mut seen = Vec::new();
+    for line in TABLES {
+        let shown = typed(cluster, line);
+        assert!(shown.code.is_some_and(|code| matches!(code, 0 | 6)), "{line}: {shown:?}");
+        fits(line, &shown.text);
+        seen.push((*line, shown.text));
+    }
+    compare(cluster, "tables.txt", &seen);
+}
+
+/// Rows of tables, which have gaps between their columns, are no wider; sentences below them are broken by the terminal.
+#[track_caller]
+fn fits(line: &str, text: &str) {
+    let mut rows = text.lines().filter(|line| line.trim_start().contains("  ") || line.contains("] "));
+    let wide = rows.find(|line| line.chars().count() > usize::from(COLUMNS));
+    assert!(wide.is_none(), "{line}: wider than the terminal: {wide:?}");
+}
+
+/// Commands that last longer than two seconds say how far they are, in one line; those whose end is known say what is left.
+pub fn progress(cluster: &Cluster) {
+    let paths = " plain wide".repeat(150);
+    let search = format!("nyala entry find --older 1d{paths}");
+    let mut seen = Vec::new();
+    for (line, label, bar) in [
+        ("nyala scrub --rate 1m --no-repair", "scrub: ", true),
+        ("nyala mirror check --rate 1m", "mirror check: ", true),
+        (search.as_str(), "search: ", false),
+    ] {
+        let shown = typed(cluster, line);
+        assert!(shown.code.is_some_and(|code| matches!(code, 0 | 6)), "{line}: {shown:?}");
+        shown.drawn.iter().for_each(|drawn| fits(line, drawn));
+        let last = shown.drawn.iter().rev().find(|drawn| drawn.contains(label));
+        let last = last.unwrap_or_else(|| panic!("{line}: {label:?} was not seen: {shown:?}"));
+        // A bar gives way where figures are long; what is left is always said.
+        assert!(!bar || last.contains("] ") || last.ends_with(" left"), "{line}: {last}");
+        assert!(last.contains("/s"), "no rate: {last}");
+        seen.push((line.split(" plain").next().unwrap_or(line), format!("{}\n", steady(last))));
+    }
+    compare(cluster, "progress.txt", &seen);
+}
+
+/// A drawn line without what moves: the spinner, and how much of the bar is full.
+fn steady(line: &str) -> String {
+    let moves = |c: char| ('\u{2800}'..='\u{28ff}').contains(&c) || matches!(c, '\u{2588}' | '\u{2591}');
+    let line: String = line.chars().map(|c| if moves(c) { '-' } else { c }).collect();
+    line.trim_end().to_owned()
+}
