@@ -14,6 +14,8 @@ PJDFSTEST := $(TARGET)/tools/bin/pjdfstest
 PJDFSTEST_VERSION := 0.2.2
 DENY := $(TARGET)/tools/bin/cargo-deny
 DENY_VERSION := 0.20.2
+MDBOOK := $(TARGET)/tools/bin/mdbook
+MDBOOK_VERSION := 0.5.4
 CARGO_FUZZ := $(TARGET)/tools/bin/cargo-fuzz
 CARGO_FUZZ_VERSION := 0.13.2
 export CARGO_TARGET_DIR := $(TARGET)
@@ -53,6 +55,10 @@ deb: dist ## the Debian packages nyala and nyala-compat, in target/deb (VERSION=
 test-deb: dist ## install, set up, upgrade, remove and purge the packages in a clean Debian root (as root; CACHE=)
 	scripts/test-deb $(TARGET)/dist/nyala
 
+.PHONY: container
+container: deb ## a container image from the package, by podman, docker or buildah (IMAGE=, BASE=)
+	scripts/container $(TARGET)/deb $(or $(IMAGE),nyala)
+
 .PHONY: up
 up: deps build ## build, start a whole cluster on this machine and mount it (DIR=, MOUNT=, UP_FLAGS=)
 	$(NYALA) up $(WHERE) $(if $(MOUNT),--mount "$(MOUNT)") $(UP_FLAGS)
@@ -76,6 +82,13 @@ $(DENY):
 
 $(CARGO_FUZZ):
 	cargo install cargo-fuzz --version $(CARGO_FUZZ_VERSION) --locked --root $(TARGET)/tools
+
+$(MDBOOK):
+	cargo install mdbook --version $(MDBOOK_VERSION) --locked --no-default-features --features search --root $(TARGET)/tools
+
+.PHONY: book
+book: $(MDBOOK) ## the pages of docs/ as a book, in target/book
+	scripts/book $(MDBOOK) $(TARGET)/book
 
 .PHONY: test
 test: test-unit test-e2e ## all tests: units, properties, crashes, then end to end (needs /dev/fuse and root)

@@ -10,9 +10,11 @@ use crate::maintenance::thread;
 use crate::namespace::lookup::name;
 use crate::namespace::path;
 use crate::rpc::acting_user::ActingUser;
+use crate::rpc::cluster::Cluster;
 use crate::rpc::failure::unexpected_reply;
+use crate::rpc::root;
 use crate::rpc::transport::{Network, Rpc};
-use crate::types::{CacheListener, ClientStats, FsStats, Lookup, Mode, OpenOptions, SetXattr};
+use crate::types::{CacheListener, ClientStats, FsStats, Lookup, Mode, OpenOptions, SetXattr, Withdraw};
 use nyala_wire::map::{ClusterMap, TargetKind};
 use nyala_wire::meta::{
     DelegationMode, EntryInfo, FileLock, Listing, MetaOp, MetaReply, NewEntry, Owner, Rename, SetAttr,
@@ -20,6 +22,7 @@ use nyala_wire::meta::{
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
 use nyala_wire::storage::ChunkFileId;
 use nyala_wire::{Attr, ErrorCode, FileKind, GroupId, InodeId, StripePattern, TargetId};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -35,7 +38,32 @@ fn entry(parent: InodeId, bytes: &[u8], mode: Mode) -> Result<NewEntry> {
     Ok(NewEntry { parent, name: name(bytes)?, perm: mode.perm & 0o7777, umask: mode.umask & 0o777 })
 }
 
+/// Tells a layer above of its root by the number that it has for it.
+struct RootCalled {
+    above: Arc<dyn CacheListener>,
+    cluster: Arc<Cluster>,
+}
+
+impl CacheListener for RootCalled {
+    fn withdraw(&self, inode: InodeId, what: Withdraw) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        self.above.withdraw(self.cluster.proofs.called(inode), what)
+    }
+
+    fn withdraw_behind(&self, inode: InodeId, from: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        self.above.withdraw_behind(inode, from)
+    }
+
+    fn settle_lock(&self, inode: InodeId, owner: u64, flock: bool) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        self.above.settle_lock(inode, owner, flock)
+    }
+}
+
 impl Client {
+    /// The inode that is meant: a client that is kept to a directory has that for a root, and calls it as the file system's root is called.
+    async fn meant(&self, inode: InodeId) -> Result<InodeId> {
+        root::meant(&self.core.cluster, inode).await
+    }
+
     /// Gets the cluster map (waits for it until `retry_timeout`) and starts the background work.
     pub async fn connect(config: ClientConfig) -> Result<Client> {
         let network = Network::new(&config);
@@ -93,6 +121,7 @@ impl Client {
 
     /// Who is to be told when something that this client said may be kept is true no longer. Set before anything is asked.
     pub fn set_listener(&self, listener: Arc<dyn CacheListener>) {
+        let listener = Arc::new(RootCalled { above: listener, cluster: self.core.cluster.clone() });
         self.core.delegations.set_listener(self.core.directories.fragments().of_directories(listener));
     }
 
@@ -103,11 +132,12 @@ impl Client {
 
     /// What this client may do with an inode now; `None` too while the delegation is on its way back.
     pub fn delegation(&self, inode: InodeId) -> DelegationMode {
-        self.core.directories.attrs.delegation(inode)
+        self.core.directories.attrs.delegation(self.core.cluster.proofs.meant(inode))
     }
 
     /// Looks up a name, and says what may be kept of the answer.
     pub async fn lookup_entry(&self, parent: InodeId, name: &[u8]) -> Result<Lookup> {
+        let parent = self.meant(parent).await?;
         self.core.directories.lookup(parent, name).await
     }
 
@@ -137,28 +167,35 @@ impl Client {
 
     /// Makes and opens a file without a name (`O_TMPFILE`).
     pub async fn tmpfile(&self, dir: InodeId, mode: impl Into<Mode>, owner: Owner) -> Result<(Attr, FileHandle)> {
+        let dir = self.meant(dir).await?;
         let (attr, opened) = self.core.namespace.tmpfile(entry(dir, b"unnamed", mode.into())?, owner).await?;
         Ok((attr, FileHandle::new(self.core.clone(), opened)))
     }
 
     /// Looks up a name; ENOENT if it does not exist.
     pub async fn lookup(&self, parent: InodeId, name: &[u8]) -> Result<Attr> {
+        let parent = self.meant(parent).await?;
         let missing = Error::refused(ErrorCode::NOT_FOUND, "there is no such name");
         self.core.directories.lookup(parent, name).await?.attr.ok_or(missing)
     }
 
     /// Attributes of an inode; this client's own unsent changes included.
     pub async fn getattr(&self, inode: InodeId) -> Result<Attr> {
+        let inode = self.meant(inode).await?;
         self.core.directories.attrs.getattr(inode).await
     }
 
     /// Attributes of many inodes, in any order; those that are gone are left out.
     pub async fn getattrs(&self, inodes: &[InodeId]) -> Result<Vec<Attr>> {
-        self.core.directories.attrs.getattrs(inodes).await
+        let top = root::root(&self.core.cluster).await?;
+        let meant: Vec<InodeId> =
+            inodes.iter().map(|inode| if *inode == InodeId::ROOT { top } else { *inode }).collect();
+        self.core.directories.attrs.getattrs(&meant).await
     }
 
     /// Changes attributes. A new size or modification time comes after everything this client wrote before.
     pub async fn setattr(&self, inode: InodeId, set: SetAttr) -> Result<Attr> {
+        let inode = self.meant(inode).await?;
         let attr = self.core.ops.setattr(inode, set).await?;
         self.core.directories.attrs.of(attr).await
     }
@@ -170,6 +207,7 @@ impl Client {
 
     /// Makes a directory.
     pub async fn mkdir(&self, parent: InodeId, name: &[u8], mode: impl Into<Mode>, owner: Owner) -> Result<Attr> {
+        let parent = self.meant(parent).await?;
         let entry = entry(parent, name, mode.into())?;
         self.core.directories.make("make a directory", entry, owner, |entry| MetaOp::Mkdir { entry }).await
     }
@@ -184,6 +222,7 @@ impl Client {
         rdev: u32,
         owner: Owner,
     ) -> Result<Attr> {
+        let parent = self.meant(parent).await?;
         let entry = entry(parent, name, mode.into())?;
         self.core
             .directories
@@ -209,6 +248,7 @@ impl Client {
 
     /// Makes a symbolic link.
     pub async fn symlink(&self, parent: InodeId, name: &[u8], target: &[u8], owner: Owner) -> Result<Attr> {
+        let parent = self.meant(parent).await?;
         let entry = entry(parent, name, Mode::from(0o777))?;
         let op = |entry| MetaOp::Symlink { entry, target: target.to_vec().into() };
         self.core.directories.make("make a symbolic link", entry, owner, op).await
@@ -216,24 +256,29 @@ impl Client {
 
     /// Makes another name for an inode.
     pub async fn link(&self, inode: InodeId, parent: InodeId, bytes: &[u8]) -> Result<Attr> {
+        let parent = self.meant(parent).await?;
         let link = |at| self.core.namespace.link(inode, at, bytes);
         self.core.directories.at_fragment("make a link", (parent, bytes), link).await
     }
 
     /// Removes a name that is not a directory's.
     pub async fn unlink(&self, parent: InodeId, bytes: &[u8]) -> Result<()> {
+        let parent = self.meant(parent).await?;
         let unlink = |at| self.core.namespace.unlink(at, bytes);
         self.core.directories.at_fragment("remove a name", (parent, bytes), unlink).await
     }
 
     /// Removes an empty directory.
     pub async fn rmdir(&self, parent: InodeId, bytes: &[u8]) -> Result<()> {
+        let parent = self.meant(parent).await?;
         self.core.directories.rmdir(parent, bytes).await
     }
 
     /// Renames.
     pub async fn rename(&self, rename: Rename) -> Result<()> {
-        self.core.directories.rename(rename).await
+        let from_parent = self.meant(rename.from_parent).await?;
+        let to_parent = self.meant(rename.to_parent).await?;
+        self.core.directories.rename(Rename { from_parent, to_parent, ..rename }).await
     }
 
     /// Makes and opens a file, or (unless `exclusive`) opens the one that is there.
@@ -245,6 +290,7 @@ impl Client {
         owner: Owner,
         exclusive: bool,
     ) -> Result<(Attr, FileHandle)> {
+        let parent = self.meant(parent).await?;
         let (namespace, entry) = (&self.core.namespace, entry(parent, name, mode.into())?);
         let create = |parent| namespace.create(NewEntry { parent, ..entry.clone() }, owner, exclusive);
         let (attr, opened) = self.core.directories.at_fragment("create a file", (parent, name), create).await?;
@@ -262,16 +308,19 @@ impl Client {
 
     /// Lists a directory after a cookie (0: from the start).
     pub async fn readdir(&self, dir: InodeId, after_cookie: u64, max_entries: u32, plus: bool) -> Result<Listing> {
+        let dir = self.meant(dir).await?;
         self.core.directories.readdir(dir, after_cookie, max_entries, plus).await
     }
 
     /// Value of an extended attribute.
     pub async fn getxattr(&self, inode: InodeId, name: &[u8]) -> Result<Vec<u8>> {
+        let inode = self.meant(inode).await?;
         self.core.namespace.getxattr(inode, name).await
     }
 
     /// Sets an extended attribute.
     pub async fn setxattr(&self, inode: InodeId, name: &[u8], value: &[u8], how: SetXattr) -> Result<()> {
+        let inode = self.meant(inode).await?;
         let (name, value) = (name.to_vec().into(), value.to_vec().into());
         let SetXattr { create, replace, kill_sgid } = how;
         let op = MetaOp::SetXattr { inode, name, value, create, replace, kill_sgid };
@@ -280,11 +329,13 @@ impl Client {
 
     /// Names of extended attributes.
     pub async fn listxattr(&self, inode: InodeId) -> Result<Vec<Vec<u8>>> {
+        let inode = self.meant(inode).await?;
         self.core.namespace.listxattr(inode).await
     }
 
     /// Removes an extended attribute.
     pub async fn removexattr(&self, inode: InodeId, name: &[u8]) -> Result<()> {
+        let inode = self.meant(inode).await?;
         let op = MetaOp::RemoveXattr { inode, name: name.to_vec().into() };
         self.core.namespace.change_xattr("remove an extended attribute", inode, op).await
     }
@@ -321,6 +372,7 @@ impl Client {
 
     /// Where an inode and its data are.
     pub async fn entry_info(&self, inode: InodeId) -> Result<EntryInfo> {
+        let inode = self.meant(inode).await?;
         match self.core.cluster.meta("get entry info", MetaOp::EntryInfo { inode }, Owner::default()).await? {
             MetaReply::EntryInfo(info) => {
                 let attr = self.core.directories.attrs.of(info.attr.clone()).await?;
@@ -366,18 +418,24 @@ impl Client {
 
     /// Sets what a directory gives to new files.
     pub async fn set_pattern(&self, dir: InodeId, pattern: StripePattern) -> Result<()> {
+        let dir = self.meant(dir).await?;
         pattern.check().map_err(Error::server("check the pattern"))?;
         self.core.namespace.change_xattr("set the pattern", dir, MetaOp::SetPattern { dir, pattern }).await
     }
 
     /// The directory above a directory.
     pub async fn parent(&self, dir: InodeId) -> Result<InodeId> {
-        self.core.namespace.parent(dir).await
+        let dir = self.meant(dir).await?;
+        let top = root::root(&self.core.cluster).await?;
+        if dir == top {
+            return Ok(InodeId::ROOT);
+        }
+        Ok(self.core.cluster.proofs.called(self.core.namespace.parent(dir).await?))
     }
 
     /// Follows a path from the root; symbolic links, in the middle and at the end, only if asked.
     pub async fn resolve(&self, path: &[u8], follow: bool) -> Result<Attr> {
-        path::resolve(&self.core.directories, path, follow).await
+        path::resolve(&self.core.directories, root::root(&self.core.cluster).await?, path, follow).await
     }
 
     /// Everything written and done so far is on disk (`syncfs`).
@@ -387,6 +445,7 @@ impl Client {
 
     /// A directory's changes so far are on disk.
     pub async fn fsync_dir(&self, dir: InodeId) -> Result<()> {
+        let dir = self.meant(dir).await?;
         for inode in self.core.directories.attrs.all_fragments(dir).await? {
             match self.map().slot_target(inode.slot()) {
                 Some(target) => {

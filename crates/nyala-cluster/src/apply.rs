@@ -2,6 +2,7 @@
 
 //! `apply`: the one way in which the state changes.
 
+use crate::access_rules;
 use crate::audit;
 use crate::capacity::CapacityLimits;
 use crate::capacity::TargetPool;
@@ -69,6 +70,8 @@ impl ClusterState {
             Command::PlanMoves { to, slots } => planned::plan_moves(self, to, slots),
             Command::ReleaseMoves { to, slots } => planned::release_moves(self, to, &slots),
             Command::SetKeyRule(rule) => key_rules::set(self, rule),
+            Command::SetAccessRule(rule) => access_rules::set(self, rule),
+            Command::RemoveAccessRule { key, network } => access_rules::remove(self, &key, network),
             Command::NoteOrder(order) => audit::note_order(self, order),
             Command::EndOrder { number, outcome } => audit::end_order(self, number, outcome),
         }

@@ -8,6 +8,7 @@ use crate::group::member_at::MemberAt;
 use crate::states::Trigger;
 use crate::{ClusterError, MAX_ADDRESSES, MAX_TARGETS_PER_NODE, alias};
 use minicbor::{Decode, Encode};
+use nyala_wire::access_rules::{AccessRule, Network};
 use nyala_wire::audit::AuditRecord;
 use nyala_wire::key_rules::KeyRule;
 use nyala_wire::map::{Reachability, Role, Settings, TargetKind};
@@ -279,6 +280,19 @@ pub enum Command {
         /// In a sentence.
         #[n(1)]
         outcome: String,
+    },
+    /// Which clients are let in and what they are held to, in the place of the rule for the same clients.
+    #[n(33)]
+    SetAccessRule(#[n(0)] AccessRule),
+    /// The rule for these clients ends.
+    #[n(34)]
+    RemoveAccessRule {
+        /// Id of the key, or `*`.
+        #[n(0)]
+        key: String,
+        /// The network.
+        #[n(1)]
+        network: Option<Network>,
     },
 }
 

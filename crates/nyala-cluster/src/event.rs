@@ -5,6 +5,7 @@
 use crate::command::Thing;
 use crate::states::TargetState;
 use minicbor::{Decode, Encode};
+use nyala_wire::access_rules::Network;
 use nyala_wire::map::{CapacityPool, MemberState, SlotRange};
 use nyala_wire::{ClusterId, GroupId, NodeId, PoolId, Slot, TargetId};
 use serde::{Deserialize, Serialize};
@@ -97,4 +98,7 @@ pub enum Event {
     /// It is known what came of an order.
     #[n(27)]
     OrderEnded(#[n(0)] u64),
+    /// Clients of this key, or of any (`*`), from a network or anywhere, are held to something else.
+    #[n(28)]
+    AccessRuleChanged(#[n(0)] String, #[n(1)] Option<Network>),
 }

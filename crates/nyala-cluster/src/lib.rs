@@ -12,6 +12,7 @@
 //! they are about. They may be wrong: a refused command leaves the state untouched. A stored state may be damaged or
 //! from a newer build: [`ClusterState::decode`] says which, and never guesses.
 
+mod access_rules;
 pub mod alias;
 pub mod audit;
 pub mod capacity;

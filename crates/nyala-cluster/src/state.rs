@@ -6,6 +6,7 @@ use crate::capacity::CapacityLimits;
 use crate::command::RegisterNode;
 use crate::states::TargetState;
 use minicbor::{Decode, Encode};
+use nyala_wire::access_rules::AccessRule;
 use nyala_wire::audit::AuditRecord;
 use nyala_wire::key_rules::KeyRule;
 use nyala_wire::map::{CapacityPool, ClusterMap, Group, Node, PlannedMoves, Pool, Reachability, Role, Settings};
@@ -102,6 +103,10 @@ pub struct ClusterState {
     #[n(23)]
     #[cbor(default)]
     pub recovery: u64,
+    /// Which clients are let in and what they are held to, by key and network.
+    #[n(24)]
+    #[cbor(default)]
+    pub access_rules: Vec<AccessRule>,
 }
 
 /// A registered service.
@@ -237,6 +242,7 @@ impl ClusterState {
             emptied: self.emptied.clone(),
             planned: self.planned.clone(),
             key_rules: self.key_rules.clone(),
+            access_rules: self.access_rules.clone(),
         }
     }
 

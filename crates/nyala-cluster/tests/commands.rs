@@ -374,7 +374,7 @@ fn the_format_on_disk_stays_as_it_is() {
     down(&mut state, 2);
     let bytes = state.encode();
     let head: Vec<u8> = bytes[..16].to_vec();
-    assert_eq!((bytes.len(), head), (320, vec![78, 89, 67, 83, 3, 0, 0, 0, 48, 1, 0, 0, 37, 82, 191, 82]));
+    assert_eq!((bytes.len(), head), (321, vec![78, 89, 67, 83, 3, 0, 0, 0, 49, 1, 0, 0, 23, 34, 29, 174]));
     let rename = Command::Rename { thing: Thing::Target(TargetId(101)), alias: "fast".into() };
     let hex: String = nyala_wire::codec::encode(&rename).iter().map(|b| format!("{b:02x}")).collect();
     assert_eq!(hex, "82078282018118656466617374");
@@ -411,6 +411,46 @@ fn rules_of_keys_are_set_changed_and_removed() {
     (1..64).for_each(|n| assert_eq!(set(&mut state, rule(&format!("k{n}"))), Ok(1)));
     assert!(set(&mut state, rule("one-more")).is_err());
     assert_eq!(ClusterState::decode(&state.encode()).unwrap(), state);
+}
+
+#[test]
+fn access_rules_are_set_replaced_and_removed_by_their_clients() {
+    use nyala_wire::access_rules::{AccessRule, Admit, MAX_ACCESS_RULES, Network};
+    use nyala_wire::key_rules::KeyRule;
+    let mut state = cluster();
+    let network = |text: &str| Some(text.parse::<Network>().unwrap());
+    let rule = |key: &str, from: Option<Network>, admit| AccessRule {
+        rule: KeyRule::none(key),
+        network: from,
+        subtree: None,
+        admit,
+    };
+    let set = |state: &mut ClusterState, rule: AccessRule| {
+        state.apply(Command::SetAccessRule(rule)).map(|events| events.len())
+    };
+    let lan = network("10.1.0.0/16");
+    assert_eq!(set(&mut state, rule("lab", lan, Admit::Refused)), Ok(1));
+    assert_eq!(set(&mut state, rule("lab", lan, Admit::Refused)), Ok(0), "as it is");
+    assert_eq!(set(&mut state, rule("lab", lan, Admit::Free)), Ok(1), "in its place");
+    assert_eq!(set(&mut state, rule("lab", None, Admit::Free)), Ok(1), "other clients");
+    assert_eq!(set(&mut state, rule("*", lan, Admit::Refused)), Ok(1));
+    assert!(set(&mut state, rule("lab", lan, Admit::Held)).is_err(), "it holds nobody to anything");
+    let clients = |state: &ClusterState| {
+        let rules = state.map().access_rules;
+        rules.iter().map(|rule| (rule.rule.key.clone(), rule.network)).collect::<Vec<_>>()
+    };
+    let all = [("*".to_owned(), lan), ("lab".to_owned(), None), ("lab".to_owned(), lan)];
+    assert_eq!(clients(&state), all, "in order");
+    assert_eq!(ClusterState::decode(&state.encode()).unwrap(), state);
+    let mut remove =
+        |network| state.apply(Command::RemoveAccessRule { key: "lab".to_owned(), network }).map(|e| e.len());
+    assert_eq!((remove(lan), remove(lan)), (Ok(1), Ok(0)));
+    assert_eq!(clients(&state), all[..2]);
+    for n in 2..MAX_ACCESS_RULES {
+        let one = network(&format!("10.2.{}.{}", n / 256, n % 256));
+        assert_eq!(set(&mut state, rule("*", one, Admit::Refused)), Ok(1));
+    }
+    assert!(set(&mut state, rule("one-more", None, Admit::Refused)).is_err());
 }
 
 #[test]

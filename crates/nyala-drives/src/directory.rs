@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 pub(crate) const PLACE_BYTES: u64 = 256 << 10;
 const MAGIC: [u8; 8] = *b"NYALADR1";
 /// Magic, generation, number of the next object, bytes of the entries.
-const HEAD_BYTES: usize = 28;
+pub(crate) const HEAD_BYTES: usize = 28;
 
 /// Objects of files, and of their list, which is number 0.
 pub(crate) fn object(number: u64) -> ObjectId {

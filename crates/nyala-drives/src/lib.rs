@@ -17,6 +17,8 @@ mod drive_files;
 mod error;
 mod events;
 mod files;
+#[doc(hidden)]
+pub mod fuzzing;
 mod local;
 mod missed;
 mod open;

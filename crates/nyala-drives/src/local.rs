@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! A drive of this machine: files in a directory, and a table beside them.
+//!
+//! **Failure model.** A call to the file system or the table fails: the reply is "failed", the set drops the drive, and nothing is tried again here. Writes are in no order and
+//! may be torn or lost until a sync, which is asked for by an effect of its own. A disk that hangs holds the thread of this drive alone, and the set gives it up. What
+//! is read may be wrong: checksums are the set's.
 
 use crate::access::DriveAccess;
 use crate::drive_files::DriveFiles;

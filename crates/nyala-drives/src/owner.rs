@@ -11,7 +11,7 @@ use crate::events::failed;
 use nyala_raid::{Effect, Reply, StripeError, key};
 use nyala_store::Batch;
 
-/// What the drives that are there say, each thing once.
+/// What the drives that are there say, each thing once; nothing at all is empty text.
 pub(crate) fn owners(set: &Core) -> Result<Vec<Vec<u8>>, SetError> {
     let there = set.state.lock().there();
     let get = |member: &usize| Effect::Get { member: *member, key: key::TARGET.to_vec() };
@@ -19,8 +19,12 @@ pub(crate) fn owners(set: &Core) -> Result<Vec<Vec<u8>>, SetError> {
     let (mut said, mut bad) = (Vec::new(), Vec::new());
     for (member, reply) in there.into_iter().zip(replies) {
         match reply {
-            Reply::Value(Some(value)) if !said.contains(&value) => said.push(value),
-            Reply::Value(_) => {}
+            Reply::Value(value) => {
+                let value = value.unwrap_or_default();
+                if !said.contains(&value) {
+                    said.push(value);
+                }
+            }
             _ => bad.push(member),
         }
     }

@@ -16,19 +16,26 @@ use nyala_raid::risk::by_risk;
 use nyala_raid::{Effect, Reply, StripeError, StripeId, key};
 use nyala_store::Batch;
 
-/// An empty drive takes the place of a member, which leaves the set if it has not yet.
-pub(crate) fn replace(set: &Core, member: usize, drive: Drive, id: DriveId) -> Result<(), SetError> {
-    let geometry = set.volume.geometry().clone();
+/// Whether a member may be replaced now; what is wrong is known before a drive is changed for it.
+pub(crate) fn may_replace(set: &Core, member: usize) -> Result<(), SetError> {
+    let geometry = set.volume.geometry();
     let refuse = |why| SetError::Replace { member, why };
+    set.running()?;
     if member >= geometry.drives() {
         return Err(refuse("the set has no member of this number"));
-    }
-    if drive.superblock()?.is_some() {
-        return Err(refuse("the new drive is of a set already: give an empty one"));
     }
     let others = set.good_of_group(member).into_iter().filter(|other| *other != member).count();
     if others < geometry.data() {
         return Err(refuse("the others of its group cannot do without it"));
+    }
+    Ok(())
+}
+
+/// An empty drive takes the place of a member, which leaves the set if it has not yet.
+pub(crate) fn replace(set: &Core, member: usize, drive: Drive, id: DriveId) -> Result<(), SetError> {
+    may_replace(set, member)?;
+    if drive.superblock()?.is_some() {
+        return Err(SetError::Replace { member, why: "the new drive is of a set already: give an empty one" });
     }
     failed(set, &[member], None)?;
     let _alone = set.gate.write();

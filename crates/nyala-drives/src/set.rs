@@ -117,6 +117,11 @@ impl DriveSet {
         returned::returned(&self.core, drive)
     }
 
+    /// Whether a member may be replaced now, before a drive is made for it.
+    pub fn may_replace(&self, member: usize) -> Result<(), SetError> {
+        rebuild::may_replace(&self.core, member)
+    }
+
     /// An empty drive takes the place of a member, which leaves the set if it has not yet. The id is random and used once.
     pub fn replace(&self, member: usize, drive: Drive, id: DriveId) -> Result<(), SetError> {
         rebuild::replace(&self.core, member, drive, id)

@@ -10,16 +10,20 @@
 //! - `tests/corpus.rs` runs each on its corpus (`fuzz/corpus/TARGET`) and on some mutations ([`Mutator`]) in every `cargo test`.
 //! - `make fuzz` runs them under libFuzzer (`fuzz/fuzz_targets`), and keeps in the corpus what covers more.
 
+pub mod drives;
 pub mod host;
 mod mutate;
 pub mod namespace;
 pub mod pure;
+pub mod text;
 pub mod wire;
 
 pub use mutate::Mutator;
 pub use nyala_client::fuzzing as client;
+pub use nyala_drives::fuzzing as drive_files;
 pub use nyala_fuse::fuzzing as fuse;
 pub use nyala_mgmt::fuzzing as mgmt;
+pub use nyala_netdrives::fuzzing as netdrives;
 pub use nyala_storage::chunk_store::fuzzing as chunk_store;
 pub use nyala_storage::service::fuzzing as mirror;
 pub use nyala_store::fuzzing as store;
@@ -77,6 +81,14 @@ pub const TARGETS: &[Target] = &[
     target("mgmt_raft_record", mgmt::raft_record),
     target("mgmt_raft_message", mgmt::raft_message),
     target("mgmt_rest", mgmt::rest_body),
+    target("raid_superblock", drives::superblock),
+    target("raid_rows", drives::rows),
+    target("drives_listing", drive_files::listing),
+    target("netdrives_message", netdrives::message),
+    target("netdrives_hold", netdrives::hold),
+    target("storage_scrub", drives::scrub),
+    target("metrics_page", text::metrics_page),
+    target("web_action", text::web_action),
     target("tune_fstab", host::fstab),
     target("tune_judge", host::judged),
     target("tune_saved", host::saved),

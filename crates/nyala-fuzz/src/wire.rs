@@ -8,6 +8,7 @@ use nyala_wire::drive::{DriveReply, DriveRequest};
 use nyala_wire::fences::{FencesReply, FencesRequest};
 use nyala_wire::frame::{HEADER_BYTES, Header, MAX_BODY, MAX_PAYLOAD};
 use nyala_wire::fuzzing::round_trip;
+use nyala_wire::link_test::{LinkTestReply, LinkTestRequest};
 use nyala_wire::map::ClusterMap;
 use nyala_wire::meta::{EntryInfo, Grants, MetaReply, MetaRequest};
 use nyala_wire::meta_tx::{TxReply, TxRequest};
@@ -20,6 +21,7 @@ use nyala_wire::storage::{
     BLOCK_BYTES, MAX_IO_BYTES, ReadHeader, ReadReplyHeader, StorageReply, StorageRequest, WriteHeader,
     WriteReplyHeader, block_pieces, blocks_touched, decode_bulk,
 };
+use nyala_wire::subtree_proofs::{InodeProof, Proven};
 use nyala_wire::trace::{TraceReply, TraceRequest};
 use nyala_wire::{Attr, ClusterId, InodeId, StripePattern, TargetId, WireError};
 use std::fmt::Display;
@@ -67,7 +69,7 @@ pub fn meta_tx(bytes: &[u8]) -> bool {
         | round_trip::<ScanReply>(bytes)
 }
 
-/// Requests to storage and its replies, bulk data apart.
+/// Requests to storage and its replies, bulk data apart, and proofs, which metadata servers get too.
 pub fn storage(bytes: &[u8]) -> bool {
     round_trip::<StorageRequest>(bytes)
         | round_trip::<StorageReply>(bytes)
@@ -77,6 +79,8 @@ pub fn storage(bytes: &[u8]) -> bool {
         | round_trip::<DriveReply>(bytes)
         | round_trip::<ScrubRequest>(bytes)
         | round_trip::<ScrubState>(bytes)
+        | round_trip::<Vec<InodeProof>>(bytes)
+        | round_trip::<Proven>(bytes)
 }
 
 /// Requests to management and its replies, statistics and errors.
@@ -89,12 +93,14 @@ pub fn mgmt(bytes: &[u8]) -> bool {
         | round_trip::<WireError>(bytes)
 }
 
-/// The cluster map, what goes through a mount for those who may not ask for it, and requests for a relay.
+/// The cluster map, what goes through a mount for those who may not ask for it, requests for a relay, and tests of links.
 pub fn map(bytes: &[u8]) -> bool {
     round_trip::<ClusterMap>(bytes)
         | round_trip::<(EntryInfo, ClusterMap)>(bytes)
         | round_trip::<StripePattern>(bytes)
         | round_trip::<RelayRequest>(bytes)
+        | round_trip::<LinkTestRequest>(bytes)
+        | round_trip::<LinkTestReply>(bytes)
 }
 
 /// Bodies of bulk data and of requests to mirror groups; and the arithmetic of blocks for any offset and length.

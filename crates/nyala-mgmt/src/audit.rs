@@ -6,11 +6,12 @@
 //! **Failure model.** An order that cannot be written down is not carried out. Whoever leads may be gone before the outcome is written: the order
 //! stands there without one. An outcome that cannot be written is no reason to refuse what was done.
 
+mod access;
+
 use crate::clock::wall_ms;
 use crate::core::{Core, Refusal};
 use nyala_cluster::{Command, Event};
 use nyala_wire::audit::AuditRecord;
-use nyala_wire::key_rules::{IdRange, KeyRule, Squash};
 use nyala_wire::mgmt::{GroupOrder, MgmtRequest, SlotOrder};
 use nyala_wire::pool_orders::PoolOrder;
 use std::fmt::Display;
@@ -24,7 +25,9 @@ pub(crate) fn what(request: &MgmtRequest) -> Option<String> {
         MgmtRequest::Groups(order) => group(order),
         MgmtRequest::Slots(order) => slots(order),
         MgmtRequest::RemoveMgmt { node } => format!("mgmt remove {node}"),
-        MgmtRequest::SetKeyRule(rule) => key(rule),
+        MgmtRequest::SetKeyRule(rule) => access::key(rule),
+        MgmtRequest::SetAccessRule(rule) => access::set(rule),
+        MgmtRequest::RemoveAccessRule { key, network } => access::remove(key, *network),
         MgmtRequest::WatchMap { .. }
         | MgmtRequest::Register(_)
         | MgmtRequest::Heartbeat(_)
@@ -88,30 +91,6 @@ fn slots(order: &SlotOrder) -> String {
         SlotOrder::Automatic { rebalance } => format!(
             "meta automatic: {}, settle {} ms, {} at once, pause {} ms",
             rebalance.automatic, rebalance.settle_ms, rebalance.at_once, rebalance.pause_ms
-        ),
-    }
-}
-
-fn key(rule: &KeyRule) -> String {
-    let squash = match rule.squash {
-        Squash::None => "none",
-        Squash::Root => "root",
-        Squash::All => "all",
-    };
-    let ranges = |ranges: &[IdRange]| -> String {
-        let texts = ranges.iter().map(|range| format!("{}:{}:{}", range.client, range.server, range.count));
-        texts.collect::<Vec<_>>().join(",")
-    };
-    match rule.is_none() {
-        true => format!("key clear {}", rule.key),
-        false => format!(
-            "key set {}: read-only {}, squash {squash}, anonymous {}:{}, users [{}], groups [{}]",
-            rule.key,
-            rule.read_only,
-            rule.anonymous_uid,
-            rule.anonymous_gid,
-            ranges(&rule.users),
-            ranges(&rule.groups)
         ),
     }
 }

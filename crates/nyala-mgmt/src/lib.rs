@@ -45,7 +45,7 @@ mod web;
 pub use config::{MgmtConfig, RaftTimes};
 pub use directory::OpenStore;
 pub use error::MgmtError;
-pub use recover::{look_at_remains, recover};
+pub use recover::{go_on_from_copy, look_at_remains, recover};
 pub use remains::{Other, Remains};
 pub use rest::{RestError, issue_token};
 pub use run::{Mgmt, run};

@@ -62,6 +62,8 @@ ops! {
     AnnounceMount = "announce_mount",
     Mounts = "mounts",
     SetKeyRule = "set_key_rule",
+    SetAccessRule = "set_access_rule",
+    RemoveAccessRule = "remove_access_rule",
     Audit = "audit",
     Changes = "changes",
 }

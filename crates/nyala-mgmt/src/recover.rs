@@ -45,32 +45,17 @@ pub fn look_at_remains(dir: &Path) -> Result<Remains, MgmtError> {
 /// Makes the node of a directory, whose service is stopped, all that there is of management. `key` and `host` say who ordered it.
 /// Blocks on the disk.
 pub fn recover(dir: &Path, key: String, host: String) -> Result<Remains, MgmtError> {
-    let mut held = Held::open(dir)?;
+    let held = Held::open(dir)?;
     if held.remains()?.others.is_empty() {
         held.directory.store.close().map_err(MgmtError::Store)?;
         return Err(MgmtError::NothingLost { dir: dir.to_owned() });
     }
-    let Identity { uuid, node_id: me, .. } = held.directory.identity;
-    let stored = |e: &dyn std::fmt::Display| MgmtError::Stored { dir: dir.to_owned(), reason: e.to_string() };
-    let what = format!("mgmt recover: node {me} alone, from entry {} of its log", held.last.index);
-    let order = AuditRecord { at_ms: wall_ms(), key, host, what, ..AuditRecord::default() };
-    let drawn = directory::random_id()?.0.first_chunk().copied().map_or(1, u64::from_le_bytes).max(1);
-    let state = nyala_cluster::recovered(&held.state, uuid, drawn, order).map_err(|e| stored(&e))?;
-    let term = held.vote.map_or(0, |vote| vote.leader_id.term).max(held.last.leader_id.term) + 1;
-    let at = LogId::new(CommittedLeaderId::new(term, me), held.last.index + 1);
-    let alone = BTreeMap::from([(me, BasicNode::new(own_address(&state, uuid)))]);
-    let members = Membership::new(vec![BTreeSet::from([me])], alone);
-    let meta = SnapshotMeta {
-        last_log_id: Some(at),
-        last_membership: StoredMembership::new(Some(at), members),
-        snapshot_id: format!("{term}-{}", at.index),
-    };
-    let snapshot = SnapshotRecord { head: SnapshotHead::from(&meta), state: state.encode() };
-    held.log.begin_anew(at, Vote::new(term, me), &snapshot).map_err(|e| stored(&e))?;
-    (held.state, held.last) = (state, at);
-    let remains = held.remains()?;
-    held.directory.store.close().map_err(MgmtError::Store)?;
-    Ok(remains)
+    held.go_on_alone("mgmt recover", key, host)
+}
+
+/// The same of a directory that was put back from a copy, also an only node's: what was decided since is lost as if others had decided it.
+pub fn go_on_from_copy(dir: &Path, key: String, host: String) -> Result<Remains, MgmtError> {
+    Held::open(dir)?.go_on_alone("backup restore", key, host)
 }
 
 fn own_address(state: &ClusterState, uuid: ClusterId) -> String {
@@ -87,6 +72,32 @@ impl Held {
         let last = last.ok_or_else(|| stored(&"its log is empty; this node holds nothing of the cluster"))?;
         let vote = log.vote().map_err(|e| stored(&e))?.map(Vote::from);
         Ok(Held { directory, log, state, last, vote })
+    }
+
+    /// Makes this node all that there is of management, by order of a command.
+    fn go_on_alone(mut self, command: &str, key: String, host: String) -> Result<Remains, MgmtError> {
+        let Identity { uuid, node_id: me, .. } = self.directory.identity;
+        let dir = self.directory.path.clone();
+        let stored = |e: &dyn std::fmt::Display| MgmtError::Stored { dir: dir.clone(), reason: e.to_string() };
+        let what = format!("{command}: node {me} alone, from entry {} of its log", self.last.index);
+        let order = AuditRecord { at_ms: wall_ms(), key, host, what, ..AuditRecord::default() };
+        let drawn = directory::random_id()?.0.first_chunk().copied().map_or(1, u64::from_le_bytes).max(1);
+        let state = nyala_cluster::recovered(&self.state, uuid, drawn, order).map_err(|e| stored(&e))?;
+        let term = self.vote.map_or(0, |vote| vote.leader_id.term).max(self.last.leader_id.term) + 1;
+        let at = LogId::new(CommittedLeaderId::new(term, me), self.last.index + 1);
+        let alone = BTreeMap::from([(me, BasicNode::new(own_address(&state, uuid)))]);
+        let members = Membership::new(vec![BTreeSet::from([me])], alone);
+        let meta = SnapshotMeta {
+            last_log_id: Some(at),
+            last_membership: StoredMembership::new(Some(at), members),
+            snapshot_id: format!("{term}-{}", at.index),
+        };
+        let snapshot = SnapshotRecord { head: SnapshotHead::from(&meta), state: state.encode() };
+        self.log.begin_anew(at, Vote::new(term, me), &snapshot).map_err(|e| stored(&e))?;
+        (self.state, self.last) = (state, at);
+        let remains = self.remains()?;
+        self.directory.store.close().map_err(MgmtError::Store)?;
+        Ok(remains)
     }
 
     fn remains(&self) -> Result<Remains, MgmtError> {
@@ -114,6 +125,7 @@ impl Held {
             services: self.state.nodes.len() - mgmt().count(),
             targets: self.state.targets.len(),
             groups: self.state.groups.len(),
+            addresses: mgmt().find(|node| node.uuid == uuid).map(|node| node.addresses.clone()).unwrap_or_default(),
             others: mgmt().filter(|node| node.uuid != uuid).map(other).collect(),
             dir,
         })

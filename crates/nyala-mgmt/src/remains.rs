@@ -36,6 +36,8 @@ pub struct Remains {
     pub targets: usize,
     /// Mirror groups.
     pub groups: usize,
+    /// Where it was reached.
+    pub addresses: Vec<SocketAddr>,
     /// The other management nodes that it knows.
     pub others: Vec<Other>,
 }

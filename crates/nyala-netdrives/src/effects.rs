@@ -59,7 +59,7 @@ pub(crate) fn receive(effect: DriveEffect, payload: Bytes) -> Result<Effect, Wir
 }
 
 /// Pairs that are looked at together.
-const MOST_PAIRS: usize = 4096;
+pub(crate) const MOST_PAIRS: usize = 4096;
 
 /// A reply's message and payload. `asked` is how many pairs were wanted.
 pub(crate) fn answer(reply: Reply, asked: Option<usize>) -> Result<(DriveReply, Bytes), WireError> {

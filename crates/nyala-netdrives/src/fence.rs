@@ -67,7 +67,8 @@ pub(crate) fn encode(hold: DriveHold) -> Vec<u8> {
     [hold.epoch.to_le_bytes().as_slice(), &hold.holder.0, &hold.turn.to_le_bytes()].concat()
 }
 
-fn decode(row: &[u8]) -> Option<DriveHold> {
+/// From there.
+pub(crate) fn decode(row: &[u8]) -> Option<DriveHold> {
     let (epoch, rest) = row.split_first_chunk::<8>()?;
     let (holder, turn) = rest.split_first_chunk::<16>()?;
     let turn = u64::from_le_bytes(turn.try_into().ok()?);

@@ -17,6 +17,8 @@ mod effects;
 mod error;
 mod export;
 mod fence;
+#[doc(hidden)]
+pub mod fuzzing;
 mod held;
 mod network;
 mod place;

@@ -151,11 +151,13 @@ fn a_host_that_was_given_up_is_let_go_although_it_answers_again() {
     let began = std::time::Instant::now();
     set.write(OBJECT, 0, &content(2, 200_000)).unwrap();
     assert!(began.elapsed() < Duration::from_secs(3), "{:?}: nobody listens there", began.elapsed());
+    set.set_owner(b"who").unwrap();
     site.hosts[1].start();
     assert_eq!(set.check_presence().unwrap(), [1], "it may have missed something");
     assert!(!set.members()[1].is_held);
     assert_eq!(set.returned(network.attach(&site.hosts[1].place()).unwrap()).unwrap(), 1);
     rebuild(&set);
+    assert_eq!(set.owners().unwrap(), [b"who".to_vec(), vec![]], "the one that was away has never heard of it");
     set.set_owner(b"who").unwrap();
     assert_eq!(set.owners().unwrap(), [b"who".to_vec()]);
     let look = network.look(&places(&site), Duration::ZERO).unwrap();

@@ -5,6 +5,9 @@
 use serde::Serialize;
 use std::str::FromStr;
 
+/// Most drives of a group that hold data, and most that hold parity.
+const MOST_DRIVES: u32 = 256;
+
 /// Drives of a RAID group: those that hold data, and those that hold parity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Raid {
@@ -26,11 +29,16 @@ impl FromStr for Raid {
 
     /// `8+2`.
     fn from_str(text: &str) -> Result<Raid, String> {
-        let bad =
-            || format!("{text:?} is not DATA+PARITY, as in 8+2 for RAID 6 of ten drives, 1+1 for pairs, 1+0 for none");
-        let (data, parity) = text.split_once('+').ok_or_else(bad)?;
-        let number = |text: &str| text.parse().ok().filter(|drives: &u32| *drives <= 256);
-        let data = number(data).filter(|data| *data > 0).ok_or_else(bad)?;
-        Ok(Raid { data, parity: number(parity).ok_or_else(bad)? })
+        let shape = || "write DATA+PARITY, as in 8+2 for RAID 6 of ten drives, 1+1 for pairs, 1+0 for none".to_owned();
+        let (data, parity) = text.split_once('+').ok_or_else(shape)?;
+        let number = |text: &str| text.parse::<u32>().map_err(|_| shape());
+        let (data, parity) = (number(data)?, number(parity)?);
+        if !(1..=MOST_DRIVES).contains(&data) {
+            return Err(format!("a group needs 1 to {MOST_DRIVES} drives for data: write for instance 8+2"));
+        }
+        if parity > MOST_DRIVES {
+            return Err(format!("a group has 0 to {MOST_DRIVES} drives for parity or copies: write for instance 8+2"));
+        }
+        Ok(Raid { data, parity })
     }
 }

@@ -4,6 +4,10 @@
 //!
 //! A member that is not there may have gone on without those that are, and be newer than all of them: only if those that are missing could have run by
 //! themselves, and the newest superblock does not say that they were left behind. Then an operator has to say that the set is to start without them.
+//!
+//! A member may be there with an older superblock than the newest that has it as good: drives went one after the other, and it went while the others were writing down that
+//! one before it had gone. Nothing that follows from a change of state is acknowledged before all good members have it on disk ([`crate::members`]), so such a member
+//! has everything that was ever acknowledged.
 
 use crate::geometry::Geometry;
 use crate::member::{DriveId, Member, MemberState, SetId};
@@ -57,10 +61,10 @@ pub enum AssembleError {
 /// A set that may start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assembled {
-    /// The newest superblock, with members that are missing now marked so. If that changed anything its generation is a new one, and it has to be on
-    /// disk on all good members before anything else.
+    /// The newest superblock, with members that are missing now marked so. If that changed anything, or a good member has an older one, its generation is a new one, and it
+    /// has to be on disk on all good members before anything else.
     pub superblock: Superblock,
-    /// It differs from the newest on the drives.
+    /// It differs from the newest on the drives, or a good member does not have that yet.
     pub changed: bool,
     /// Members that are there, out of date, and can catch up.
     pub outdated: Vec<usize>,
@@ -83,18 +87,20 @@ pub fn assemble(found: &[Superblock], force: bool) -> Result<Assembled, Assemble
     }
     let there = |member: &Member| found.iter().find(|superblock| superblock.drive == member.drive);
     let mut next = newest.clone();
-    let mut outdated = Vec::new();
+    let (mut outdated, mut behind) = (Vec::new(), false);
     for (number, member) in next.members.iter_mut().enumerate() {
         let current = there(member).is_some_and(|superblock| superblock.generation == newest.generation);
         let own = there(member).map(|superblock| superblock.members.get(number).map(|own| own.state));
         member.state = match (member.state, own) {
-            (MemberState::Good, Some(_)) if current => MemberState::Good,
+            (MemberState::Good, Some(Some(MemberState::Good))) => MemberState::Good,
             (MemberState::CatchingUp | MemberState::Rebuilding { .. }, Some(_)) if current => member.state,
             (_, Some(own)) => own.map_or(MemberState::CatchingUp, MemberState::on_return),
             (_, None) => MemberState::Missing,
         };
-        if own.is_some() && member.state != MemberState::Good {
-            outdated.push(number);
+        match (own.is_some(), member.state) {
+            (true, MemberState::Good) => behind |= !current,
+            (true, _) => outdated.push(number),
+            (false, _) => {}
         }
     }
     let geometry = &newest.geometry;
@@ -103,7 +109,7 @@ pub fn assemble(found: &[Superblock], force: bool) -> Result<Assembled, Assemble
     }
     let known = |drive: DriveId| newest.members.iter().any(|member| member.drive == drive);
     let strangers = found.iter().map(|one| one.drive).filter(|drive| !known(*drive)).collect();
-    let changed = next.members != newest.members;
+    let changed = behind || next.members != newest.members;
     next.generation += u64::from(changed);
     Ok(Assembled { superblock: next, changed, outdated, strangers })
 }

@@ -45,6 +45,26 @@ fn who_is_missing_is_marked_so_and_catches_up_later() {
     assert!(matches!(too_few, Err(AssembleError::TooFew { there: 2, needed: 3, .. })), "{too_few:?}");
 }
 
+/// Drives went one after the other: 1 first, and then 0 and 2 while the others wrote that down.
+#[test]
+fn a_good_member_that_went_before_it_heard_of_the_last_change_is_good() {
+    let set = set(Level::NPlusM { parity: 2 }, 6);
+    let mut next = Superblock { generation: 6, ..set.clone() };
+    next.members[1].state = MemberState::Missing;
+    let mut found = on(&set, &[0, 1, 2]);
+    found.extend(on(&next, &[3, 4, 5]));
+    let assembled = assemble(&found, false).unwrap();
+    // Those that have not heard of it are told before anything else.
+    assert_eq!((assembled.changed, assembled.superblock.generation, assembled.outdated), (true, 7, vec![1]));
+    let good = |at: &usize| assembled.superblock.members[*at].state == MemberState::Good;
+    assert!([0, 2, 3, 4, 5].iter().all(good));
+    // One that knew itself to be behind is so still, whatever the others wrote last.
+    let mut behind = set.clone();
+    behind.members[2].state = MemberState::CatchingUp;
+    found[2] = on(&behind, &[2]).remove(0);
+    assert_eq!(assemble(&found, false).unwrap().outdated, [1, 2]);
+}
+
 #[test]
 fn half_a_mirror_starts_alone_only_if_it_is_known_to_be_the_newer_half() {
     let set = set(Level::Raid1, 2);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! Whether the machine under a directory is still the same.
+//!
+//! **Failure model.** A sameness that is not there would leave torn files unread; a change that was none costs a comparison. So whatever cannot be told is an error, and what
+//! changes without a loss (a mount in another name space) counts as a change.
 
 use rustix::fs::StatxFlags;
 use std::io;

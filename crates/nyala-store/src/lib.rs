@@ -61,6 +61,7 @@ pub use nyala_kv::{
     Batch, BatchIter, Change, ChangeKind, MAX_BATCH_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES, ONE_PAGE_VALUE_BYTES, Visit,
     prefix_end,
 };
+pub use open::hold;
 pub use options::{Condition, Lsn, Options, Recovery, Stats, Value};
 pub use ordered::{CheckpointMeta, OrderedStore};
 pub use space::{Shortage, Space, SpaceRule};

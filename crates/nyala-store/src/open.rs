@@ -49,6 +49,12 @@ pub(crate) fn open_directory(dir: &Path, options: Options) -> Result<(Shared, Re
     Ok((shared, recovery))
 }
 
+/// Keeps every process from opening the store in a directory, which this one does not open either, until the result is dropped.
+/// Errors: [`StoreError::Locked`] if one has it open; those of the file system.
+pub fn hold(dir: &Path) -> Result<File, StoreError> {
+    lock(dir)
+}
+
 fn lock(dir: &Path) -> Result<File, StoreError> {
     let path = dir.join("LOCK");
     let failed = |e| StoreError::io("lock", path.display().to_string(), e);

@@ -35,6 +35,7 @@ macro_rules! rules {
 rules!(
     architecture,
     ascii,
+    book,
     circles,
     decisions,
     expects,

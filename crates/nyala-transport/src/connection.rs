@@ -99,7 +99,7 @@ impl Connection {
         news: Arc<Notify>,
     ) -> Connection {
         let peer = established.peer.clone();
-        let (read, write) = split(established, true);
+        let (read, write) = split(established);
         let shared = Arc::new(Shared {
             peer,
             state: Mutex::new(State { next_id: 1, ..State::default() }),

@@ -9,6 +9,7 @@ use snow::{Builder, HandshakeState};
 
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
 const KEY_DOMAIN: &[u8] = b"nyala.cluster-secret.v1";
+const PROOF_DOMAIN: &[u8] = b"nyala.subtree-proof.v1";
 const PROLOGUE_DOMAIN: &[u8] = b"nyala.handshake.v1";
 
 /// The default primitives with the system's randomness, whatever features snow was built with.
@@ -47,6 +48,20 @@ pub(crate) fn derive_key(secret: &[u8]) -> [u8; 32] {
     let mut key = [0; 32];
     hash.hmac(KEY_DOMAIN, secret, &mut key);
     key
+}
+
+/// HMAC-BLAKE2s.
+pub(crate) fn code(key: &[u8; 32], data: &[u8]) -> [u8; 32] {
+    let mut hash =
+        DefaultResolver.resolve_hash(&HashChoice::Blake2s).expect("the workspace builds snow with its BLAKE2 feature");
+    let mut code = [0; 32];
+    hash.hmac(key, data, &mut code);
+    code
+}
+
+/// The key of proofs that belongs to a key of servers.
+pub(crate) fn proof_key(psk: &[u8; 32]) -> [u8; 32] {
+    code(psk, PROOF_DOMAIN)
 }
 
 /// One side of a handshake. `preamble` is what the initiator sent in clear: mixed in, it cannot be changed on the way.

@@ -22,11 +22,12 @@ use crate::crypto;
 use crate::error::TransportError;
 use crate::hello::{Hello, MAX_MESSAGE, PREAMBLE_BYTES, Preamble, Status, Verdict};
 use crate::path::directory::RelayDirectory;
+use crate::record_key::{RecordKey, Suite, TAG_BYTES, offered};
 use crate::secret::Secret;
 use crate::secret::key::{Grant, Key};
 use crate::trace::Tracer;
 use nyala_wire::frame::PROTOCOL_VERSION;
-use snow::{HandshakeState, StatelessTransportState};
+use snow::HandshakeState;
 use std::future::Future;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -88,6 +89,7 @@ impl HandshakeConfig {
             node_id: self.node_id,
             cluster_id: self.cluster_id,
             software: self.software.to_string(),
+            ciphers: offered(),
         }
     }
 }
@@ -111,10 +113,11 @@ pub struct PeerInfo {
     pub connection_id: u64,
 }
 
-/// A connection whose peer has proven the secret; with ciphers if traffic is encrypted.
+/// A connection whose peer has proven the secret; with keys for records if traffic is encrypted.
 pub(crate) struct Established {
     pub stream: TcpStream,
-    pub ciphers: Option<Arc<StatelessTransportState>>,
+    /// What seals our records, and what opens theirs.
+    pub records: Option<(RecordKey, RecordKey)>,
     pub peer: PeerInfo,
     /// What both sides have proven.
     pub key: Key,
@@ -208,7 +211,14 @@ impl Talk<'_> {
         Hello::decode(&plain[..len]).map_err(|reason| self.failed(reason))
     }
 
-    fn into_established(self, ciphers: StatelessTransportState, hello: Hello, key: Key) -> Established {
+    /// `sealing` and `opening`: Noise's keys of the two directions, and the numbers of their first records.
+    fn into_established(
+        self,
+        sealing: ([u8; 32], u64),
+        opening: ([u8; 32], u64),
+        hello: Hello,
+        key: Key,
+    ) -> Established {
         static NEXT_CONNECTION: AtomicU64 = AtomicU64::new(1);
         let peer = PeerInfo {
             address: self.address,
@@ -219,8 +229,10 @@ impl Talk<'_> {
             software: hello.software,
             connection_id: NEXT_CONNECTION.fetch_add(1, Ordering::Relaxed),
         };
-        let ciphers = self.config.encrypt.then(|| Arc::new(ciphers));
-        Established { stream: self.stream, ciphers, peer, key, relayed: self.relayed }
+        let suite = Suite::of(offered(), hello.ciphers);
+        let record_key = |(noise, first)| RecordKey::new(suite, noise, first);
+        let records = self.config.encrypt.then(|| (record_key(sealing), record_key(opening)));
+        Established { stream: self.stream, records, peer, key, relayed: self.relayed }
     }
 }
 
@@ -287,11 +299,12 @@ async fn connect_untimed(mut talk: Talk<'_>) -> Result<Established, TransportErr
         }
         Verdict::Cluster | Verdict::Refused => return Err(talk.failed("refused by the server")),
     }
-    let ciphers = noise.into_stateless_transport_mode().map_err(|e| talk.failed(e.to_string()))?;
-    let mut proof = [0; 16];
-    let len = ciphers.write_message(0, &[], &mut proof).map_err(|e| talk.failed(e.to_string()))?;
-    talk.send(Status::Ok, &proof[..len]).await?;
-    Ok(talk.into_established(ciphers, server, key))
+    let (to_server, to_client) = noise.dangerously_get_raw_split();
+    let mut proof = [0; TAG_BYTES];
+    RecordKey::new(Suite::ChaChaPoly, to_server, 0).seal(&mut proof).map_err(|e| talk.io_failed(e))?;
+    talk.send(Status::Ok, &proof).await?;
+    // The proof was the first record to the server.
+    Ok(talk.into_established((to_server, 1), (to_client, 0), server, key))
 }
 
 /// Runs the accepting side.
@@ -333,11 +346,10 @@ async fn accept_untimed(mut talk: Talk<'_>) -> Result<Established, TransportErro
     let message = talk.write_message(&mut noise, &talk.config.hello(verdict))?;
     talk.send(Status::Ok, &message).await?;
     checked?;
-    let ciphers = noise.into_stateless_transport_mode().map_err(|e| talk.failed(e.to_string()))?;
-    let (_, _, proof) = talk.receive().await?;
-    let mut nothing = [0; 16];
-    match ciphers.read_message(0, &proof, &mut nothing) {
-        Ok(0) => Ok(talk.into_established(ciphers, client, key)),
+    let (to_server, to_client) = noise.dangerously_get_raw_split();
+    let (_, _, mut proof) = talk.receive().await?;
+    match RecordKey::new(Suite::ChaChaPoly, to_server, 0).open(&mut proof) {
+        Ok(0) => Ok(talk.into_established((to_client, 0), (to_server, 1), client, key)),
         _ => Err(TransportError::WrongSecret { address }),
     }
 }

@@ -154,6 +154,8 @@ pub(crate) struct Hello {
     /// 0: unknown, fits any.
     pub cluster_id: u128,
     pub software: String,
+    /// Ciphers that it does fast, beside the one that all know.
+    pub ciphers: u8,
 }
 
 impl Hello {
@@ -163,7 +165,7 @@ impl Hello {
             let end = software.char_indices().next_back().map_or(0, |(at, _)| at);
             software = &software[..end];
         }
-        let mut out = Vec::with_capacity(HELLO_FIXED + software.len());
+        let mut out = Vec::with_capacity(HELLO_FIXED + software.len() + 1);
         out.extend_from_slice(&1u16.to_le_bytes());
         out.push(self.role as u8);
         out.push(self.verdict as u8);
@@ -172,6 +174,7 @@ impl Hello {
         out.extend_from_slice(&PROTOCOL_VERSION.to_le_bytes());
         out.extend_from_slice(&(software.len() as u16).to_le_bytes());
         out.extend_from_slice(software.as_bytes());
+        out.push(self.ciphers);
         out
     }
 
@@ -194,6 +197,8 @@ impl Hello {
             node_id: u32::from_le_bytes([fixed[4], fixed[5], fixed[6], fixed[7]]),
             cluster_id: u128::from_le_bytes(cluster_id),
             software: String::from_utf8_lossy(software).into_owned(),
+            // Missing: an earlier build, which knows one cipher.
+            ciphers: rest.get(software_len).copied().unwrap_or(0),
         })
     }
 }
@@ -206,9 +211,9 @@ mod tests {
     proptest! {
         #[test]
         fn hellos_survive_the_round_trip(
-            role in 0u8..8, verdict in 0u8..4, node_id: u32, cluster_id: u128, software in "\\PC{0,20}",
+            role in 0u8..8, verdict in 0u8..4, node_id: u32, cluster_id: u128, software in "\\PC{0,20}", ciphers: u8,
         ) {
-            let mut hello = Hello { role: Role::from_byte(role), verdict: Verdict::from_byte(verdict), node_id, cluster_id, software };
+            let mut hello = Hello { role: Role::from_byte(role), verdict: Verdict::from_byte(verdict), node_id, cluster_id, software, ciphers };
             let back = Hello::decode(&hello.encode());
             while hello.software.len() > MAX_SOFTWARE {
                 hello.software.pop();

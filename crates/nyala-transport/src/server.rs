@@ -12,6 +12,7 @@ use crate::budget::MemoryBudget;
 use crate::buffers::Buffers;
 use crate::error::TransportError;
 use crate::handshake::{HandshakeConfig, PeerInfo};
+use crate::links::measure;
 use crate::request::Reply;
 use crate::secret::Secret;
 use crate::trace::{SlowOperations, Traces};
@@ -47,8 +48,8 @@ pub trait Service: 'static {
     fn hung_up(&self, _peer: &PeerInfo) {}
 
     /// Whether connections are passed on to this address, on behalf of peers that cannot reach it themselves: only to servers of
-    /// the cluster.
-    fn relays_to(&self, _address: SocketAddr) -> bool {
+    /// the cluster, and for clients only where nothing depends on their address, which the server behind would not see.
+    fn relays_to(&self, _peer: &PeerInfo, _address: SocketAddr) -> bool {
         false
     }
 
@@ -120,6 +121,7 @@ pub struct Server {
     loads: Arc<[AtomicUsize]>,
     admission: Admission,
     relay_slots: Arc<Semaphore>,
+    link_tests: Arc<Semaphore>,
     traces: Arc<Traces>,
     core: usize,
     stop: watch::Sender<bool>,
@@ -168,13 +170,14 @@ impl Server {
         let share = |listener: &std::net::TcpListener, address: &SocketAddr| {
             listener.try_clone().map_err(|e| TransportError::Bind { address: *address, reason: e.to_string() })
         };
+        let link_tests = Arc::new(Semaphore::new(measure::MOST_AT_ONCE));
         let traces = Arc::new(Traces::default());
         let server = |core| {
             let listeners = listeners.iter().zip(addresses).map(|(l, a)| share(l, a)).collect::<Result<_, _>>()?;
             let (config, options, admission) = (config.clone(), options.clone(), admission.clone());
             let (loads, relay_slots, stop) = (loads.clone(), relay_slots.clone(), stop.clone());
-            let traces = traces.clone();
-            Ok(Server { listeners, config, options, loads, admission, relay_slots, traces, core, stop })
+            let (link_tests, traces) = (link_tests.clone(), traces.clone());
+            Ok(Server { listeners, config, options, loads, admission, relay_slots, link_tests, traces, core, stop })
         };
         (0..loads.len()).map(server).collect()
     }
@@ -203,6 +206,7 @@ impl Server {
             buffers: Buffers::new(self.options.kept_buffer_bytes),
             admission: self.admission,
             relay_slots: self.relay_slots,
+            link_tests: self.link_tests,
             traces: self.traces,
             config: self.config,
             options: self.options,
@@ -242,6 +246,7 @@ pub(crate) struct Core<S> {
     pub options: ServerOptions,
     pub buffers: Buffers,
     pub relay_slots: Arc<Semaphore>,
+    pub link_tests: Arc<Semaphore>,
     pub traces: Arc<Traces>,
     admission: Admission,
     loads: Arc<[AtomicUsize]>,

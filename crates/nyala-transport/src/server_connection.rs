@@ -13,6 +13,7 @@
 
 use crate::frame_writer::{OutFrame, Sink};
 use crate::handshake::{Established, PeerInfo};
+use crate::links::measure;
 use crate::path::delivery::receiver_is_lost;
 use crate::path::relay::Relaying;
 use crate::reader::{FrameReader, ReadError};
@@ -25,13 +26,14 @@ use nyala_wire::frame::Frame;
 use nyala_wire::frame::{Header, flags};
 use nyala_wire::relay::MAX_PATH_TEST;
 use nyala_wire::trace::TraceRequest;
-use nyala_wire::{codec, message_type};
+use nyala_wire::{Time, codec, message_type};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
+use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
 
 /// Reading stops while so many bytes of replies wait for the peer.
@@ -74,7 +76,7 @@ enum End {
 /// Runs one connection to its end.
 pub(crate) async fn serve_connection<S: Service>(core: &Rc<Core<S>>, established: Established) {
     let (peer, key, relayed) = (Rc::new(established.peer.clone()), established.key.clone(), established.relayed);
-    let (read, write) = split(established, false);
+    let (read, write) = split(established);
     let options = &core.options;
     let budget = if peer.role.is_server() { &options.server_budget } else { &options.client_budget };
     let mut reader = FrameReader::new(read, core.buffers.clone(), Some(budget.clone()), core.config.dead_after);
@@ -87,7 +89,7 @@ pub(crate) async fn serve_connection<S: Service>(core: &Rc<Core<S>>, established
     let socket = reader.socket();
     let end = tokio::select! {
         biased;
-        end = read_requests(core.service.clone(), peer.clone(), &mut reader, outbox.clone(), max_in_flight) => end,
+        end = read_requests(core.clone(), peer.clone(), &mut reader, outbox.clone(), max_in_flight) => end,
         error = write_replies(&*core.service, &outbox) => End::Over(ReadError::Io(error)),
         error = receiver_is_lost(&socket, &outbox.sent) => End::Over(ReadError::Io(error)),
         () = core.config.secret.retired(&key) => {
@@ -100,7 +102,7 @@ pub(crate) async fn serve_connection<S: Service>(core: &Rc<Core<S>>, established
             let sink = outbox.sink.borrow_mut().take();
             drop(bye);
             let relaying = Relaying { config: &core.config, slots: &core.relay_slots, peer: &peer, relayed };
-            relaying.serve(reader, sink, request, |address| core.service.relays_to(address)).await;
+            relaying.serve(reader, sink, request, |address| core.service.relays_to(&peer, address)).await;
         }
         End::Over(ReadError::Closed) => {
             tracing::debug!(address = %peer.address, node = peer.node_id, "peer disconnected");
@@ -135,7 +137,7 @@ impl<S: Service> Drop for Bye<S> {
 }
 
 async fn read_requests<S: Service>(
-    service: Rc<S>,
+    core: Rc<Core<S>>,
     peer: Rc<PeerInfo>,
     reader: &mut FrameReader,
     outbox: Rc<Outbox>,
@@ -148,7 +150,7 @@ async fn read_requests<S: Service>(
         loop {
             let full = outbox.in_flight.get() >= max_in_flight || outbox.queued_bytes.get() > MAX_UNREAD;
             if (waits || full)
-                && let Err(error) = outbox.flush_now(service.safe_up_to())
+                && let Err(error) = outbox.flush_now(core.service.safe_up_to())
             {
                 return End::Over(error.into());
             }
@@ -178,25 +180,27 @@ async fn read_requests<S: Service>(
         if is_new {
             came = outbox.records.now();
         }
-        start(&service, &peer, &outbox, frame, (came, is_new));
+        start(&core, &peer, &outbox, frame, (came, is_new));
     }
 }
 
 /// Polls the request once, here; most are answered by that. The others get a task.
-fn start<S: Service>(service: &Rc<S>, peer: &Rc<PeerInfo>, outbox: &Rc<Outbox>, frame: Frame, came: (Moment, bool)) {
+fn start<S: Service>(core: &Rc<Core<S>>, peer: &Rc<PeerInfo>, outbox: &Rc<Outbox>, frame: Frame, came: (Moment, bool)) {
     let (request_id, message_type) = (frame.header.request_id, frame.header.message_type);
-    if message_type == message_type::PATH_TEST {
-        // Of what is longer, nothing comes back.
-        let payload = Some(frame.payload).filter(|bytes| !bytes.is_empty() && bytes.len() <= MAX_PATH_TEST);
-        let reply = Reply::ok(Bytes::new()).with_payload(payload.into_iter().collect());
+    if let Some(reply) = answered_here(outbox, &frame) {
         outbox.push(request_id, message_type, reply.into(), None);
         return;
     }
-    if message_type == message_type::TRACE {
-        outbox.push(request_id, message_type, recorded(&outbox.records.traces, &frame).into(), None);
+    if message_type == message_type::LINK_TEST {
+        let (core, peer, under_way) = (core.clone(), peer.clone(), UnderWay::begin(outbox));
+        tokio::task::spawn_local(async move {
+            let may = |address| core.service.relays_to(&peer, address);
+            let reply = measure::answer(&peer, &frame, &core.config, &core.link_tests, may).await;
+            under_way.answer(request_id, message_type, reply.into(), None);
+        });
         return;
     }
-    let (service, peer, trace) = (service.clone(), peer.clone(), frame.header.trace());
+    let (service, peer, trace) = (core.service.clone(), peer.clone(), frame.header.trace());
     let call: Pin<Box<dyn Future<Output = Finished>>> = Box::pin(async move {
         let reply = service.call(&peer, frame).await;
         Finished { rests_on: service.rests_on(), rests_in: service.rests_in(), reply }
@@ -207,8 +211,7 @@ fn start<S: Service>(service: &Rc<S>, peer: &Rc<PeerInfo>, outbox: &Rc<Outbox>, 
         outbox.push(request_id, message_type, finished, record);
         return;
     }
-    outbox.in_flight.set(outbox.in_flight.get() + 1);
-    let under_way = UnderWay { outbox: outbox.clone(), answered: false };
+    let under_way = UnderWay::begin(outbox);
     tokio::task::spawn_local(async move {
         let (finished, record) = answering.await;
         under_way.answer(request_id, message_type, finished, record);
@@ -229,6 +232,26 @@ impl From<Reply> for Finished {
     }
 }
 
+/// The reply to a request that the connection layer answers at once.
+fn answered_here(outbox: &Outbox, frame: &Frame) -> Option<Reply> {
+    match frame.header.message_type {
+        message_type::PATH_TEST => {
+            // Of what is longer, nothing comes back.
+            let payload = Some(frame.payload.clone()).filter(|bytes| !bytes.is_empty() && bytes.len() <= MAX_PATH_TEST);
+            Some(Reply::ok(Bytes::new()).with_payload(payload.into_iter().collect()))
+        }
+        message_type::TRACE => Some(recorded(&outbox.records.traces, frame)),
+        message_type::CLOCK => Some(Reply::ok(codec::encode(&wall_clock(SystemTime::now())))),
+        _ => None,
+    }
+}
+
+/// A clock before 1970 says 1970.
+fn wall_clock(now: SystemTime) -> Time {
+    let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Time { seconds: i64::try_from(since.as_secs()).unwrap_or(i64::MAX), nanos: since.subsec_nanos() }
+}
+
 /// What is recorded of a trace.
 fn recorded(traces: &Traces, frame: &Frame) -> Reply {
     match codec::decode::<TraceRequest>(&frame.body) {
@@ -245,6 +268,11 @@ struct UnderWay {
 }
 
 impl UnderWay {
+    fn begin(outbox: &Rc<Outbox>) -> UnderWay {
+        outbox.in_flight.set(outbox.in_flight.get() + 1);
+        UnderWay { outbox: outbox.clone(), answered: false }
+    }
+
     fn answer(mut self, request_id: u64, message_type: u16, finished: Finished, record: Option<Record>) {
         self.outbox.push(request_id, message_type, finished, record);
         self.answered = true;

@@ -2,9 +2,7 @@
 
 //! The two halves of a connection after the handshake: plain, or in encrypted records.
 //!
-//! A record is a little-endian u16 length and a Noise transport message of that length (plain bytes + 16 bytes of tag).
-//! Records cut the byte stream anywhere; the nonce counts records per direction (the client's record 0 was its proof in
-//! the handshake, so it starts at 1).
+//! A record is a little-endian u16 length and so many bytes (plain bytes sealed, and 16 bytes of tag). Records cut the byte stream anywhere.
 //!
 //! **Failure model.** Encrypted: a record that was changed, left out, repeated or moved does not decrypt and ends the
 //! connection. Plain: whoever sits on the wire can read and change everything but frame headers and bodies by accident;
@@ -12,18 +10,17 @@
 
 use crate::file_part::FilePart;
 use crate::handshake::Established;
+use crate::record_key::{RecordKey, TAG_BYTES};
 use bytes::{Buf, BytesMut};
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
-use snow::StatelessTransportState;
-use std::io::{Error, ErrorKind, IoSlice, Result};
+use std::io::{ErrorKind, IoSlice, Result};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-const TAG: usize = 16;
 const MAX_RECORD: usize = u16::MAX as usize;
-const MAX_PLAIN: usize = MAX_RECORD - TAG;
+const MAX_PLAIN: usize = MAX_RECORD - TAG_BYTES;
 
 /// Where bytes come from.
 pub(crate) struct ReadSide {
@@ -32,10 +29,9 @@ pub(crate) struct ReadSide {
 }
 
 struct Opener {
-    ciphers: Arc<StatelessTransportState>,
-    nonce: u64,
+    key: RecordKey,
+    /// A record, opened in its place.
     record: Vec<u8>,
-    plain: Vec<u8>,
     shown: std::ops::Range<usize>,
 }
 
@@ -46,8 +42,7 @@ pub(crate) struct WriteSide {
 }
 
 struct Sealer {
-    ciphers: Arc<StatelessTransportState>,
-    nonce: u64,
+    key: RecordKey,
     waiting: BytesMut,
 }
 
@@ -58,18 +53,12 @@ pub(crate) fn unite(read: ReadSide, write: WriteSide) -> Option<TcpStream> {
     Arc::into_inner(write.socket).filter(|_| !left_over)
 }
 
-/// Splits an established connection. `client`: are we its initiator?
-pub(crate) fn split(established: Established, client: bool) -> (ReadSide, WriteSide) {
+/// Splits an established connection.
+pub(crate) fn split(established: Established) -> (ReadSide, WriteSide) {
     let socket = Arc::new(established.stream);
-    let nonces = if client { (0, 1) } else { (1, 0) };
-    let opener = established.ciphers.clone().map(|ciphers| Opener {
-        ciphers,
-        nonce: nonces.0,
-        record: Vec::new(),
-        plain: vec![0; MAX_RECORD],
-        shown: 0..0,
-    });
-    let sealer = established.ciphers.map(|ciphers| Sealer { ciphers, nonce: nonces.1, waiting: BytesMut::new() });
+    let (sealing, opening) = established.records.unzip();
+    let opener = opening.map(|key| Opener { key, record: Vec::new(), shown: 0..0 });
+    let sealer = sealing.map(|key| Sealer { key, waiting: BytesMut::new() });
     (ReadSide { socket: socket.clone(), sealed: opener }, WriteSide { socket, sealed: sealer })
 }
 
@@ -84,7 +73,7 @@ impl ReadSide {
         let Some(opener) = &mut self.sealed else { return read_some(&self.socket, out).await };
         opener.fill(&self.socket).await?;
         let len = opener.shown.len().min(out.len());
-        out[..len].copy_from_slice(&opener.plain[opener.shown.start..opener.shown.start + len]);
+        out[..len].copy_from_slice(&opener.record[opener.shown.start..opener.shown.start + len]);
         opener.shown.start += len;
         Ok(len)
     }
@@ -121,12 +110,7 @@ impl Opener {
             read_all(socket, &mut length[1..]).await?;
             self.record.resize(usize::from(u16::from_le_bytes(length)), 0);
             read_all(socket, &mut self.record).await?;
-            let len = self
-                .ciphers
-                .read_message(self.nonce, &self.record, &mut self.plain)
-                .map_err(|_| Error::new(ErrorKind::InvalidData, "encrypted record does not decrypt"))?;
-            self.nonce += 1;
-            self.shown = 0..len;
+            self.shown = 0..self.key.open(&mut self.record)?;
         }
         Ok(())
     }
@@ -198,14 +182,11 @@ impl Sealer {
         let mut taken = 0;
         for piece in pieces {
             for plain in piece.chunks(MAX_PLAIN) {
-                let len = plain.len() + TAG;
+                self.waiting.extend_from_slice(&((plain.len() + TAG_BYTES) as u16).to_le_bytes());
                 let start = self.waiting.len();
-                self.waiting.extend_from_slice(&(len as u16).to_le_bytes());
-                self.waiting.resize(start + 2 + len, 0);
-                self.ciphers
-                    .write_message(self.nonce, plain, &mut self.waiting[start + 2..])
-                    .map_err(|e| Error::other(e.to_string()))?;
-                self.nonce += 1;
+                self.waiting.extend_from_slice(plain);
+                self.waiting.extend_from_slice(&[0; TAG_BYTES]);
+                self.key.seal(&mut self.waiting[start..])?;
                 taken += plain.len();
             }
         }

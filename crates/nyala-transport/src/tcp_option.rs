@@ -25,8 +25,32 @@ pub(crate) struct Delivery {
     pub no_data_ms: u32,
 }
 
+/// Sizes of packets on the way to the peer, as the kernel knows them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct PacketSizes {
+    /// Largest packet that may be sent, bytes.
+    pub path_mtu: u32,
+    /// Most bytes of data in a packet that is sent: less where the peer takes only smaller ones.
+    pub segment: u32,
+}
+
+/// Reads it; `None`: no TCP, or no connection.
+pub(crate) fn packet_sizes(socket: &impl AsFd) -> Option<PacketSizes> {
+    tcp_info(socket).map(|info| PacketSizes { path_mtu: info.tcpi_pmtu, segment: info.tcpi_snd_mss })
+}
+
 /// Reads it; `None`: no TCP, or no connection.
 pub(crate) fn delivery(socket: &impl AsFd) -> Option<Delivery> {
+    tcp_info(socket).map(|info| Delivery {
+        unacked: info.tcpi_unacked,
+        retransmits: info.tcpi_retransmits,
+        probes: info.tcpi_probes,
+        silent_ms: info.tcpi_last_ack_recv,
+        no_data_ms: info.tcpi_last_data_recv,
+    })
+}
+
+fn tcp_info(socket: &impl AsFd) -> Option<libc::tcp_info> {
     // SAFETY: the structure is made of integers, for which zeros are a value.
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
     let mut len = size_of::<libc::tcp_info>() as libc::socklen_t;
@@ -34,13 +58,7 @@ pub(crate) fn delivery(socket: &impl AsFd) -> Option<Delivery> {
     // SAFETY: the descriptor is borrowed and open; the kernel writes at most `len` bytes to `info`, which is that long, and the
     // number of bytes to `len`.
     let done = unsafe { libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, (&raw mut info).cast(), &raw mut len) };
-    (done == 0).then_some(Delivery {
-        unacked: info.tcpi_unacked,
-        retransmits: info.tcpi_retransmits,
-        probes: info.tcpi_probes,
-        silent_ms: info.tcpi_last_ack_recv,
-        no_data_ms: info.tcpi_last_data_recv,
-    })
+    (done == 0).then_some(info)
 }
 
 /// Before connecting: neither side sends more bytes than that in a segment.
@@ -76,7 +94,10 @@ mod tests {
             delivery(&client).unwrap()
         });
         assert!(seen.into_iter().any(|now| now.unacked == 0 && now.retransmits == 0 && now.silent_ms < 1000));
-        assert_eq!(delivery(&std::net::UdpSocket::bind("127.0.0.1:0").unwrap()), None);
+        let sizes = packet_sizes(&client).unwrap();
+        assert!(sizes.path_mtu > 1280 && sizes.segment > 0 && sizes.segment < sizes.path_mtu, "{sizes:?}");
+        let other = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        assert_eq!((delivery(&other), packet_sizes(&other)), (None, None));
     }
 
     #[tokio::test]

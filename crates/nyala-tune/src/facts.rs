@@ -3,6 +3,7 @@
 //! What is known about a host before it is judged.
 
 use crate::judge::Texts;
+use crate::links::{HostClock, Link};
 use crate::plan::Item;
 use crate::setting::Role;
 use std::path::PathBuf;
@@ -22,6 +23,10 @@ pub struct Facts {
     pub interfaces: Vec<Interface>,
     /// Servers of the cluster; empty where no cluster was asked.
     pub nodes: Vec<Node>,
+    /// Ways between servers.
+    pub links: Vec<Link>,
+    /// Clocks of this host and those of servers, one for each host.
+    pub clocks: Vec<HostClock>,
 }
 
 /// The file system below a directory of a service.

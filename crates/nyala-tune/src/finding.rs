@@ -44,3 +44,10 @@ pub struct Finding {
     /// Why.
     pub why: String,
 }
+
+impl Finding {
+    /// One about the network.
+    pub(crate) fn of_network(level: Level, subject: &str, is: String, change: &str, why: &str) -> Finding {
+        Finding { level, area: Area::Network, subject: subject.into(), is, change: change.into(), why: why.into() }
+    }
+}

@@ -7,6 +7,7 @@
 //! - [`catalogue`]: all of them, and what the guides advise that is not taken.
 //! - [`plan`], [`mod@judge`]: the files of a host that they stand for, and what is to be written to each.
 //! - [`saved`]: what those files said before. [`fstab`]: lines of the table of file systems.
+//! - [`links`]: ways between servers, and the order in which they are measured.
 //! - [`facts`], [`mod@check`], [`finding`]: facts about a host go in, findings come out: file systems, kernel, clock, network.
 
 pub mod catalogue;
@@ -15,6 +16,7 @@ pub mod facts;
 pub mod finding;
 pub mod fstab;
 pub mod judge;
+pub mod links;
 pub mod plan;
 pub mod rule;
 pub mod saved;

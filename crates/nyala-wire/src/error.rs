@@ -120,6 +120,8 @@ codes! {
     OTHER_FRAGMENT = 4112;
     /// The directory is split, and has to be whole again before it is removed: ask for that first.
     IS_SPLIT = 4113;
+    /// An access rule keeps the client below a directory, and this storage service was not shown that the file is: show a proof, and send again.
+    PROOF_NEEDED = 4114;
     /// The sender was removed from the cluster by an operator; it must stop and not come back with this directory.
     REMOVED = 4120;
 }

@@ -4,6 +4,7 @@
 //!
 //! This crate is pure: no I/O, no clock, no randomness of its own. `docs/protocol.md` shows every byte of what is defined here.
 
+pub mod access_rules;
 pub mod attr;
 pub mod audit;
 pub mod cbor;
@@ -23,6 +24,7 @@ pub mod fuzzing;
 pub mod group_orders;
 pub mod ids;
 pub mod key_rules;
+pub mod link_test;
 pub mod map;
 pub mod meta;
 pub mod meta_tx;
@@ -31,10 +33,12 @@ mod mgmt_nodes;
 pub mod mirror;
 pub mod mounts;
 pub mod name;
+pub mod named_inodes;
 pub mod pool_orders;
 pub mod raid;
 pub mod relay;
 mod reports;
+pub mod restriction;
 pub mod scrub;
 pub mod slot_orders;
 pub mod slots;
@@ -42,6 +46,7 @@ pub mod splitmix;
 pub mod stats;
 pub mod storage;
 pub mod stripe;
+pub mod subtree_proofs;
 pub mod time;
 pub mod trace;
 pub mod walk;
@@ -82,6 +87,8 @@ pub mod message_type {
     pub const STORAGE_REPLICA: u16 = 0x0210;
     /// Several of those, see [`crate::mirror::bundle`].
     pub const STORAGE_REPLICAS: u16 = 0x0211;
+    /// Client to storage: body is a list of [`crate::subtree_proofs::InodeProof`], the reply's is empty.
+    pub const STORAGE_PROOFS: u16 = 0x0204;
     /// Command line to storage: body is a [`crate::raid::RaidRequest`], the reply's a [`crate::raid::RaidState`].
     pub const STORAGE_RAID: u16 = 0x0220;
     /// Command line to storage: body is a [`crate::scrub::ScrubRequest`], the reply's a [`crate::scrub::ScrubState`].
@@ -107,4 +114,9 @@ pub mod message_type {
     /// Any service, answered by its connection layer: body is a [`crate::trace::TraceRequest`], the reply a
     /// [`crate::trace::TraceReply`].
     pub const TRACE: u16 = 0x0012;
+    /// Any service, answered by its connection layer: an empty body; the reply is a [`crate::Time`], what the clock of its host says.
+    pub const CLOCK: u16 = 0x0013;
+    /// Command line to any service, answered by its connection layer: body is a [`crate::link_test::LinkTestRequest`], the reply a
+    /// [`crate::link_test::LinkTestReply`].
+    pub const LINK_TEST: u16 = 0x0014;
 }

@@ -4,6 +4,7 @@
 
 pub mod addresses;
 
+use crate::access_rules::AccessRule;
 use crate::ids::{ClusterId, GroupId, MapVersion, NodeId, PoolId, Slot, TargetId};
 use crate::key_rules::KeyRule;
 pub use crate::slot_orders::{PlannedMoves, Rebalance};
@@ -391,6 +392,11 @@ pub struct ClusterMap {
     #[cbor(default)]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub key_rules: Vec<KeyRule>,
+    /// Which clients are let in and what they are held to, by key and network.
+    #[n(12)]
+    #[cbor(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub access_rules: Vec<AccessRule>,
 }
 
 impl ClusterMap {

@@ -2,6 +2,7 @@
 
 //! Requests to the management service, by servers and clients. Operators use the REST API.
 
+use crate::access_rules::{AccessRule, Network};
 use crate::audit::AuditRecord;
 pub use crate::changes::StateChange;
 pub use crate::group_orders::GroupOrder;
@@ -135,6 +136,19 @@ pub enum MgmtRequest {
     /// The last changes of the cluster state that this leader remembers. Reply: `Changes`.
     #[n(26)]
     Changes,
+    /// An operator says which clients are let in and what they are held to, in the place of the rule for the same clients. Reply: `Done`.
+    #[n(27)]
+    SetAccessRule(#[n(0)] AccessRule),
+    /// The rule for these clients ends. Reply: `Done`, also if there is none.
+    #[n(28)]
+    RemoveAccessRule {
+        /// Id of the key, or `*`.
+        #[n(0)]
+        key: String,
+        /// The network.
+        #[n(1)]
+        network: Option<Network>,
+    },
 }
 
 /// What became of a member of a mirror group.

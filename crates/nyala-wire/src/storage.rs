@@ -7,7 +7,7 @@
 
 use crate::error::{ErrorCode, WireError};
 pub use crate::ids::ChunkFileId;
-use crate::ids::{SessionId, TargetId};
+use crate::ids::{InodeId, SessionId, TargetId};
 use crate::walk::{WalkAt, WalkPiece};
 use minicbor::{Decode, Encode};
 use zerocopy::little_endian::{U16, U32, U64};
@@ -227,6 +227,18 @@ impl StorageRequest {
 }
 
 impl StorageOp {
+    /// The inodes whose chunks it uses, if it is asked about `inode`: a sync, and what is about a whole target, none.
+    pub fn inodes(&self, inode: InodeId) -> Vec<InodeId> {
+        use StorageOp::{Allocate, Copy, Fence, List, Punch, Repair, Seek, Stat, Sync, Truncate, Unlink, Walk};
+        match self {
+            Truncate { .. } | Punch { .. } | Unlink | Stat | Seek { .. } | Repair { .. } | Allocate { .. } => {
+                vec![inode]
+            }
+            Copy { from, .. } => vec![inode, from.inode],
+            Sync | Fence { .. } | Walk { .. } | List { .. } => Vec::new(),
+        }
+    }
+
     /// Whether its reply is `Stored`: it changes what a later sync puts on disk, or is that sync.
     pub fn is_stored(&self) -> bool {
         use StorageOp::{Allocate, Copy, Punch, Sync};

@@ -102,6 +102,9 @@ pub enum Command {
     /// Settings of the kernel that guides for storage hosts advise
     #[command(subcommand)]
     Tune(tune::TuneCommand),
+    /// Backups of what management and metadata services keep
+    #[command(subcommand)]
+    Backup(backup::BackupCommand),
     /// Configuration files
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -113,6 +116,9 @@ pub enum Command {
     /// What servers hold clients to, by the key that they show: read-only, squashed and mapped users
     #[command(subcommand)]
     Key(key_args::KeyCommand),
+    /// Which clients are let in, by key and address, and to what: a subtree, read-only, squashed and mapped users
+    #[command(subcommand)]
+    Access(access_args::AccessCommand),
     /// What operators ordered, who and from where, and what came of it
     Audit(audit::AuditArgs),
     /// Print completions for a shell
@@ -232,6 +238,9 @@ pub enum HealthCommand {
     /// Which address of each node answers, and how fast
     #[command(visible_alias = "network")]
     Net(health_net::HealthNetArgs),
+    /// Does the service of this host answer? It takes the flags that the service was started with; exit code 4 if it does not
+    #[command(subcommand)]
+    Service(Box<health_service::HealthServiceCommand>),
     /// What a bug report needs, in one archive: settings without secrets, logs, state, metrics, facts about this host
     Bundle(health_bundle::HealthBundleArgs),
 }
@@ -257,10 +266,7 @@ impl Command {
 /// Does what the command line says.
 pub fn run(cli: Cli) -> Outcome {
     let output = cli.output;
-    match &cli.command {
-        Command::Mount(args) => args.log(&cli.log).start(args.log_level())?,
-        command => cli.log.start(command.log_level())?,
-    }
+    start_log(&cli)?;
     match cli.command {
         Command::Up(args) => up::run(args, output),
         Command::Down(args) => down::run(args, output),
@@ -277,10 +283,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Fsck(args) => fsck::run(args, output),
         Command::Mgmt(command) => run_mgmt(command, output),
         Command::Entry(command) => run_entry(command, output),
-        Command::Health(HealthCommand::Check(args)) => health_check::run(args, output),
-        Command::Health(HealthCommand::Df(args)) => health_df::run(args, output),
-        Command::Health(HealthCommand::Net(args)) => health_net::run(args, output),
-        Command::Health(HealthCommand::Bundle(args)) => health_bundle::run(args, output),
+        Command::Health(command) => run_health(command, output),
         Command::Stats(command) => stats::run(command, output),
         Command::Trace(args) => trace::run(args, output),
         Command::Top(args) => top::run(args),
@@ -294,15 +297,25 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Bench(args) => bench::run(args, output),
         Command::Plan(args) => plan::run(args, output),
         Command::Tune(command) => tune::run(command, output),
+        Command::Backup(command) => backup::run(command, output),
         Command::Config(ConfigCommand::Check(args)) => config_check::run(args, output),
         Command::Compat(command) => crate::compat::install::run(command),
         Command::Secret(args) => secret::run(args, output),
         Command::Key(command) => key::run(command, output),
+        Command::Access(command) => access::run(command, output),
         Command::Audit(args) => audit::run(args, output),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
         Command::Version => version::run(output),
     }
+}
+
+fn start_log(cli: &Cli) -> Result<(), crate::exit::Failure> {
+    match &cli.command {
+        Command::Mount(args) => args.log(&cli.log).start(args.log_level())?,
+        command => cli.log.start(command.log_level())?,
+    }
+    Ok(())
 }
 
 fn run_node(command: NodeCommand, output: Output) -> Outcome {
@@ -339,6 +352,16 @@ fn run_mgmt(command: MgmtCommand, output: Output) -> Outcome {
         MgmtCommand::Remove(args) => mgmt_remove::run(args, output),
         MgmtCommand::Token(args) => mgmt_token::run(args, output),
         MgmtCommand::Recover(args) => mgmt_recover::run(args, output),
+    }
+}
+
+fn run_health(command: HealthCommand, output: Output) -> Outcome {
+    match command {
+        HealthCommand::Check(args) => health_check::run(args, output),
+        HealthCommand::Df(args) => health_df::run(args, output),
+        HealthCommand::Net(args) => health_net::run(args, output),
+        HealthCommand::Service(command) => health_service::run(*command, output),
+        HealthCommand::Bundle(args) => health_bundle::run(args, output),
     }
 }
 

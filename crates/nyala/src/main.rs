@@ -2,6 +2,7 @@
 
 //! The nyala binary: services, mounts and commands. `docs/cli.md` describes it.
 
+mod backup;
 mod bench;
 mod bundle;
 mod cli;

@@ -12,13 +12,16 @@ use nyala_wire::{Attr, ErrorCode, FileKind, InodeId};
 const MAX_LINKS: usize = 40;
 
 /// Follows a path from the root; symbolic links, in the middle and at the end, only if asked.
-pub(crate) async fn resolve(directories: &Directories, path: &[u8], follow: bool) -> Result<Attr> {
+pub(crate) async fn resolve(directories: &Directories, root: InodeId, path: &[u8], follow: bool) -> Result<Attr> {
     let mut rest: Vec<Vec<u8>> = parts(path);
     let mut links = 0;
-    let mut here = directories.attrs.getattr(InodeId::ROOT).await?;
+    let mut here = directories.attrs.getattr(root).await?;
     while let Some(part) = rest.pop() {
         if here.kind != FileKind::Directory {
             return Err(Error::refused(ErrorCode::NOT_A_DIRECTORY, "a part of the path is not a directory"));
+        }
+        if part == b".." && here.inode == root {
+            continue;
         }
         if part == b".." {
             let above = directories.namespace.parent(here.inode).await?;
@@ -37,7 +40,7 @@ pub(crate) async fn resolve(directories: &Directories, path: &[u8], follow: bool
         }
         let target = directories.namespace.readlink(next.inode).await?;
         if target.starts_with(b"/") {
-            here = directories.attrs.getattr(InodeId::ROOT).await?;
+            here = directories.attrs.getattr(root).await?;
         }
         rest.extend(parts(&target));
     }

@@ -8,6 +8,7 @@
 
 use crate::rpc::cluster::Cluster;
 use nyala_wire::meta::{Caller, MAX_CALLER_GROUPS};
+use nyala_wire::restriction::{may_hold, restricts_anybody};
 
 /// A user of this host.
 #[derive(Clone, Copy, Debug)]
@@ -46,13 +47,14 @@ pub(super) fn user() -> Option<u32> {
 /// Who is said to ask.
 pub(super) fn caller(cluster: &Cluster) -> Option<Box<Caller>> {
     let view = cluster.maps.view();
-    if view.map.key_rules.is_empty() {
+    if !restricts_anybody(&view.map) {
         return None;
     }
     let config = &cluster.ctx.config;
     let user = ACTING.try_with(|user| *user).ok()?;
     let key = config.secret.offered(config.role).ok()?.key;
-    let ruled = view.map.key_rule(&key).is_some_and(|rule| rule.is_about_ids());
+    let ruled = view.map.key_rule(&key).is_some_and(|rule| rule.is_about_ids())
+        || may_hold(&view.map, &key, |rule| rule.rule.is_about_ids());
     ruled.then(|| {
         let mut groups = (user.groups)(user.pid);
         groups.truncate(MAX_CALLER_GROUPS);

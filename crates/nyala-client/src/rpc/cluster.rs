@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 use crate::rpc::bound::{Bound, UNBOUND};
 use crate::rpc::cluster_map::Maps;
 use crate::rpc::logic::acknowledged::AcknowledgedChanges;
-use crate::rpc::logic::group_numbers::Numbers;
 use crate::rpc::logic::slots_came::SlotsCame;
+use crate::rpc::logic::{group_numbers::Numbers, proofs::Proofs};
 use crate::rpc::reach::Unreached;
 use crate::rpc::session::Session;
 use crate::rpc::transport::Rpc;
@@ -56,6 +56,7 @@ pub(crate) struct Cluster {
     /// Ids of sessions that were used.
     session_ids: AtomicU64,
     pub(crate) maps: Maps,
+    pub(crate) proofs: Proofs,
     sessions: Mutex<HashMap<TargetId, Arc<Session>>>,
     observer: OnceLock<Weak<dyn SessionObserver>>,
     /// Sessions lost so far, each counted before its delegations are dropped: a grant made under a lost session is void.
@@ -83,6 +84,7 @@ impl Cluster {
             maps: Maps::new(&ctx.config.mgmt, rpc.clone()),
             ctx,
             rpc,
+            proofs: Proofs::default(),
             client_id: random.max(1),
             session_ids: AtomicU64::new(0),
             sessions: Mutex::default(),

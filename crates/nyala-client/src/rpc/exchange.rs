@@ -76,8 +76,15 @@ pub(super) async fn exchange(
     cluster.ctx.stats.meta_requests.add(1);
     let body = Bytes::from(encode_large(request, request.op.content_bytes()));
     let sent = Request::new(message_type::META, body.clone()).at(view.map.version.0, 0);
+    let sent = match cluster.proofs.shown(&request.op) {
+        Some(proofs) => sent.with_payload(vec![proofs]),
+        None => sent,
+    };
     let answered = ask_server(cluster, what, &view, (target, endpoint), sent).await?;
-    Ok(answered.map(|frame| (frame, body)))
+    Ok(answered.map(|frame| {
+        cluster.proofs.learn(&frame.payload);
+        (frame, body)
+    }))
 }
 
 /// What an error reply means.

@@ -14,13 +14,14 @@ use crate::rpc::failure::{Again, removed, sort_reply, sort_transport};
 use crate::rpc::logic::group_numbers::Numbers;
 use crate::rpc::reach::SUSPECT;
 use crate::rpc::retry::Retry;
+use crate::rpc::root::show_proofs;
 use crate::rpc::transport::ReachFuture;
 use nyala_transport::{Endpoint, Frame, Request, TransportError};
 use nyala_wire::codec::decode;
 use nyala_wire::map::{Group, MemberState, Reachability};
 use nyala_wire::mgmt::MgmtRequest;
 use nyala_wire::mirror::GroupHeader;
-use nyala_wire::{ErrorCode, GroupId, TargetId, WireError, message_type};
+use nyala_wire::{ErrorCode, GroupId, InodeId, TargetId, WireError, message_type};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -71,6 +72,8 @@ enum Step {
     Done(Frame),
     /// At once, the primary this time.
     AskPrimary,
+    /// At once, after the member was shown proofs.
+    ShowProofs,
     Again(Again),
 }
 
@@ -144,15 +147,16 @@ impl Cluster {
         true
     }
 
-    /// Sends to a group until a member answers with success or an error that repetition does not cure.
+    /// Sends to a group until a member answers with success or an error that repetition does not cure. `inodes`: whose chunks are used.
     pub(crate) async fn group_call(
         &self,
         what: &'static str,
-        group: GroupId,
+        (group, inodes): (GroupId, &[InodeId]),
         mut reader: Option<&mut Reader>,
         retry: &mut Retry,
         mut make: impl FnMut() -> Request,
     ) -> Result<Frame> {
+        let mut shown = 0;
         let number = if reader.is_none() { Some(self.number_for(group)) } else { None };
         loop {
             let view = self.maps.view();
@@ -168,6 +172,10 @@ impl Cluster {
                     match self.sort(what, member, answer, reader.as_deref_mut()).await? {
                         Step::Done(frame) => return Ok(frame),
                         Step::AskPrimary => continue,
+                        Step::ShowProofs => {
+                            show_proofs(self, what, endpoint, inodes, &mut shown).await?;
+                            continue;
+                        }
                         Step::Again(why) => why,
                     }
                 }
@@ -205,6 +213,9 @@ impl Cluster {
                     if reader.ask_primary && !asked {
                         return Ok(Step::AskPrimary);
                     }
+                }
+                if error.code == ErrorCode::PROOF_NEEDED {
+                    return Ok(Step::ShowProofs);
                 }
                 sort_reply(what, error.clone())?;
                 // A short pause: it is over as soon as the group has agreed.

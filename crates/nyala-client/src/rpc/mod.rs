@@ -21,6 +21,7 @@ pub(crate) mod mirror;
 pub(crate) mod reach;
 pub(crate) mod replay;
 pub(crate) mod retry;
+pub(crate) mod root;
 pub(crate) mod session;
 pub(crate) mod session_close;
 pub(crate) mod sessions;

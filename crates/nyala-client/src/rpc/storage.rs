@@ -17,6 +17,7 @@ use crate::rpc::logic::checksum;
 use crate::rpc::logic::segments::Segments;
 use crate::rpc::mirror::{Reader, STORAGE_TIMEOUT};
 use crate::rpc::retry::Retry;
+use crate::rpc::root::show_proofs;
 use bytes::Bytes;
 use nyala_transport::{Frame, Request};
 use nyala_wire::codec::{decode, encode};
@@ -101,24 +102,25 @@ impl Cluster {
     async fn call_at(
         &self,
         what: &'static str,
-        location: DataLocation,
+        (location, inodes): (DataLocation, &[InodeId]),
         retry: &mut Retry,
         make: impl FnMut() -> Request,
     ) -> Result<Frame> {
         match location {
-            DataLocation::Target(target) => self.storage_call(what, target, retry, make).await,
-            DataLocation::Group(group) => self.group_call(what, group, None, retry, make).await,
+            DataLocation::Target(target) => self.storage_call(what, (target, inodes), retry, make).await,
+            DataLocation::Group(group) => self.group_call(what, (group, inodes), None, retry, make).await,
         }
     }
 
-    /// Sends to a target until it answers with success or an error that repetition does not cure.
+    /// Sends to a target until it answers with success or an error that repetition does not cure. `inodes`: whose chunks are used.
     async fn storage_call(
         &self,
         what: &'static str,
-        target: TargetId,
+        (target, inodes): (TargetId, &[InodeId]),
         retry: &mut Retry,
         mut make: impl FnMut() -> Request,
     ) -> Result<Frame> {
+        let mut shown = 0;
         loop {
             let view = self.maps.view();
             let why = match view.endpoint(target) {
@@ -129,6 +131,10 @@ impl Cluster {
                         Ok(frame) if !frame.is_error() => return Ok(frame),
                         Ok(frame) => {
                             let error: WireError = decode(&frame.body).map_err(Error::server(what))?;
+                            if error.code == ErrorCode::PROOF_NEEDED {
+                                show_proofs(self, what, endpoint, inodes, &mut shown).await?;
+                                continue;
+                            }
                             sort_reply(what, error)?
                         }
                         Err(error) => sort_transport(what, error)?,
@@ -214,7 +220,9 @@ impl Cluster {
             self.ctx.stats.storage_writes.add(1);
             Request::new(message_type::STORAGE_WRITE, body.clone()).with_payload(vec![data.clone()])
         };
-        let reply = self.call_at("write data", chunk.location, &mut Retry::bound("write data", bound), make).await?;
+        let reply = self
+            .call_at("write data", (chunk.location, &[chunk.inode]), &mut Retry::bound("write data", bound), make)
+            .await?;
         let (header, _) = decode_bulk::<WriteReplyHeader>(&reply.body).map_err(|_| unexpected_reply("write data"))?;
         Ok(header.verifier())
     }
@@ -230,10 +238,13 @@ impl Cluster {
                 self.ctx.stats.storage_reads.add(1);
                 Request::new(message_type::STORAGE_READ, body.clone())
             };
+            let inodes = &[chunk.inode];
             let answer = match chunk.location {
-                DataLocation::Target(target) => self.storage_call("read data", target, &mut retry, make).await,
+                DataLocation::Target(target) => {
+                    self.storage_call("read data", (target, inodes), &mut retry, make).await
+                }
                 DataLocation::Group(group) => {
-                    self.group_call("read data", group, Some(&mut reader), &mut retry, make).await
+                    self.group_call("read data", (group, inodes), Some(&mut reader), &mut retry, make).await
                 }
             };
             let frame = match answer {
@@ -368,10 +379,11 @@ impl Cluster {
         let file = ChunkFileId { inode: chunk.inode, index: chunk.index };
         let slot = if op.is_change() { self.slot_for(chunk.location) } else { None };
         let stamp = slot.as_ref().map(Slot::stamp);
+        let inodes = op.inodes(chunk.inode);
         let request = StorageRequest { stamp, ..StorageRequest::new(chunk.target(), file, op).of_session(sender) };
         let body = Bytes::from(encode(&request));
         let make = || Request::new(message_type::STORAGE, body.clone());
-        let frame = self.call_at(what, chunk.location, &mut retry, make).await?;
+        let frame = self.call_at(what, (chunk.location, &inodes), &mut retry, make).await?;
         decode(&frame.body).map_err(Error::server(what))
     }
 

@@ -5,6 +5,7 @@
 use super::mood::Mood;
 use crate::words::Word;
 use crate::{ClusterState, Event, Thing};
+use nyala_wire::access_rules::{ANY_KEY, Network};
 use nyala_wire::map::{CapacityPool, Consistency, MemberState, Reachability};
 use nyala_wire::{GroupId, NodeId, TargetId};
 
@@ -70,6 +71,7 @@ fn one(before: &ClusterState, event: &Event, after: &ClusterState) -> Option<(Mo
         Event::MemberState(group, id, state) => Some(member(after, *group, *id, *state)),
         Event::MovesPlanned(id) => planned(before, *id, after).map(|what| (Mood::Neutral, what)),
         Event::KeyRuleChanged(key) => neutral(held(after, key)),
+        Event::AccessRuleChanged(key, network) => neutral(let_in(after, key, *network)),
         // Said by what else changed, or of no use to people.
         Event::GroupChanged(..)
         | Event::PrimaryChanged(..)
@@ -91,6 +93,13 @@ fn planned(before: &ClusterState, id: TargetId, after: &ClusterState) -> Option<
 fn held(after: &ClusterState, key: &str) -> String {
     let rules = if after.key_rules.iter().any(|rule| rule.key == key) { "other rules" } else { "no rules" };
     format!("key {key} has {rules}")
+}
+
+fn let_in(after: &ClusterState, key: &str, network: Option<Network>) -> String {
+    let kept = after.access_rules.iter().any(|rule| rule.clients() == (key, network));
+    let who = if key == ANY_KEY { "any key".to_owned() } else { format!("key {key}") };
+    let from = network.map_or_else(|| "anywhere".to_owned(), |network| network.to_string());
+    format!("clients with {who} from {from} have {}", if kept { "another access rule" } else { "no access rule" })
 }
 
 fn node_changed(before: &ClusterState, id: NodeId, after: &ClusterState) -> Option<(Mood, String)> {

@@ -41,6 +41,8 @@ pub(super) fn why(command: &Command, before: &ClusterState, after: &ClusterState
         Command::NoteOrder(_) | Command::EndOrder { .. } => "an operator's order was written down".to_owned(),
         Command::SetSettings(_)
         | Command::SetKeyRule(_)
+        | Command::SetAccessRule(_)
+        | Command::RemoveAccessRule { .. }
         | Command::SetLimits(_)
         | Command::Rename { .. }
         | Command::CreatePool { .. }

@@ -163,3 +163,39 @@ fn a_drive_that_fails_at_any_point_costs_nothing_and_catches_up() {
         }
     }
 }
+
+/// Hosts without power, one after the other: a drive fails, and others go while that is written down or soon after, more of them than the level bears. With all drives
+/// back the set starts, whenever that was.
+#[test]
+fn drives_that_go_one_after_the_other_come_back_together() {
+    for (level, count, first, then) in [(Level::Raid6, 5, 1, vec![0, 2]), (Level::Raid5, 4, 2, vec![3])] {
+        let geometry = Geometry::new(level, count, STRIP).unwrap();
+        let len = geometry.stripe_bytes() * 3;
+        let drives = made(&geometry, 3);
+        let before = (drives[first].table.points(), drives[then[0]].table.points());
+        let set = open(&drives, &[]).unwrap();
+        work(&set, &mut Oracle::new(len), 3).unwrap();
+        drop(set);
+        let after = (drives[first].table.points(), drives[then[0]].table.points());
+        let mut stopped = 0;
+        for (point, other) in (before.0..after.0).flat_map(|one| (before.1..after.1).map(move |other| (one, other))) {
+            let context = format!("RAID {level}, member {first} at {point}, {then:?} at {other}");
+            let drives = made(&geometry, 3);
+            drives[first].table.crash_at(point);
+            then.iter().for_each(|at| drives[*at].table.crash_at(other));
+            let mut oracle = Oracle::new(len);
+            let worked = open(&drives, &[]).and_then(|set| work(&set, &mut oracle, 3));
+            stopped += usize::from(worked.is_err());
+            drives.iter().for_each(SimDrive::power_cut);
+            let set = open(&drives, &[]).unwrap_or_else(|error| panic!("{context}: {error}"));
+            let content = set.read(OBJECT, 0..len as u64).unwrap_or_else(|error| panic!("{context}: {error}"));
+            oracle.check(&content, &context);
+            while !set.rebuild_some(8).unwrap().done {}
+            set.begin_scrub(1);
+            while !set.scrub_some(8, 2).unwrap().done {}
+            assert_eq!((set.scrub().healed, set.scrub().lost), (0, 0), "{context}");
+            assert_eq!(set.read(OBJECT, 0..len as u64).unwrap(), content, "{context}");
+        }
+        assert!(stopped > 10, "RAID {level}: the set has stopped only {stopped} times");
+    }
+}

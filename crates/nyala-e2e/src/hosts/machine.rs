@@ -80,6 +80,15 @@ impl Machine {
         run(&mut self.command(script), LIMIT)
     }
 
+    /// Mounts a disk there, at `at`: a directory of the test's file system, which another machine may have later.
+    pub fn attach(&self, disk: &Path, at: &str) {
+        fs::create_dir_all(disk).unwrap_or_else(|error| panic!("{}: {error}", disk.display()));
+        let place = self.root.join(&self.name).join("root").join(at.trim_start_matches('/'));
+        let (script, mut command) = (r#"mkdir -p "$2"; mount --bind "$1" "$2""#, Command::new("nsenter"));
+        command.args(["--target", &self.pid.to_string(), "--mount", "sh", "-euc", script, "sh"]).arg(disk).arg(place);
+        run(&mut command, LIMIT).must();
+    }
+
     /// Starts a service there, in the foreground, as a supervisor does.
     pub fn start(&mut self, service: &str, script: &str) {
         let log = File::options().create(true).append(true).open(self.log_of(service));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The commands of BeeGFS, as published papers print them, on a host with their addresses and names: set up, looked at, mirrored.
+//! The commands of BeeGFS, as published papers print them, on three hosts with their addresses and names, each with a network of its own: set up,
+//! looked at, mirrored. Management and the mount are on the first one, storage on the two others, metadata on the first two.
 
 use nyala_e2e::cluster::sibling;
 use nyala_e2e::hosts::Machine;
@@ -13,7 +14,9 @@ use std::time::{Duration, Instant};
 const SOON: Duration = Duration::from_secs(60);
 
 struct Host {
-    machine: Option<Machine>,
+    machines: Vec<Machine>,
+    /// On which commands run, from 1.
+    at: usize,
     root: PathBuf,
     guard: Child,
 }
@@ -22,16 +25,29 @@ impl Host {
     fn new() -> Host {
         let root = tempfile::Builder::new().prefix("nyala-compat-").tempdir_in("/var/tmp").unwrap().keep();
         let guard = Command::new(sibling("nyala-e2e-guard")).arg(&root).stdin(Stdio::piped()).spawn().unwrap();
-        let machine = Machine::make(&root, &Switch::make(&root), 1, "node01");
-        machine
-            .sh("ip address add 192.168.5.11/24 dev lo; echo '192.168.5.11 node01 masterbgfs' >> /etc/hosts; \
-                 mkdir -p /etc/beegfs /mnt/beegfs /beegfs; nyala compat install")
-            .must();
-        Host { machine: Some(machine), root, guard }
+        let switch = Switch::make(&root);
+        let machine = |number: u8| {
+            let machine = Machine::make(&root, &switch, number, &format!("node0{number}"));
+            let script = format!(
+                "ip address add 192.168.5.1{number}/24 dev eth0; \
+                 printf '192.168.5.11 node01 masterbgfs\\n192.168.5.12 node02\\n192.168.5.13 node03\\n' >> /etc/hosts; \
+                 mkdir -p /etc/beegfs /mnt/beegfs /beegfs; nyala compat install"
+            );
+            machine.sh(&script).must();
+            machine
+        };
+        let machines = (1..=3).map(machine).collect();
+        Host { machines, at: 1, root, guard }
+    }
+
+    /// From now on commands run on this host.
+    fn on(&mut self, number: usize) -> &mut Host {
+        self.at = number;
+        self
     }
 
     fn machine(&mut self) -> &mut Machine {
-        self.machine.as_mut().expect("it is there until the end")
+        &mut self.machines[self.at - 1]
     }
 
     /// Runs a line, which has to work; everything that it printed.
@@ -66,7 +82,7 @@ impl Host {
     fn until(&mut self, what: &str, line: &str) {
         let began = Instant::now();
         while !self.machine().sh(line).ok() {
-            let ended = self.machine().ended();
+            let ended = self.machines.iter_mut().find_map(Machine::ended);
             assert!(ended.is_none(), "{}", ended.unwrap_or_default());
             assert!(began.elapsed() < SOON, "not after {SOON:?}: {what}\n{}", self.machine().logs(20));
             std::thread::sleep(Duration::from_millis(100));
@@ -76,7 +92,7 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        drop(self.machine.take());
+        self.machines.clear();
         for problem in cleanup::remove(&self.root) {
             eprintln!("{problem}");
         }
@@ -101,14 +117,15 @@ fn e2e_compat_commands_of_the_papers() {
 /// Groups 3 to 11 and 31: the secret, and every set-up command that is printed.
 fn set_up(host: &mut Host) {
     host.prints("dd if=/dev/random of=/etc/beegfs/connauthfile bs=128 count=1 2>/dev/null");
-    host.prints(
-        "mkdir -p /etc/beegfs/inst1.d /etc/beegfs/inst2.d; cd /etc/beegfs; \
-         printf 'connAuthFile = /etc/beegfs/connauthfile\\nconnMaxInternodeNum = 64\\nconnInterfacesFile =\\n' | \
-         tee beegfs-mgmtd.conf beegfs-client.conf beegfs-storage.conf inst1.d/beegfs-meta.conf inst1.d/beegfs-storage.conf inst2.d/beegfs-storage.conf >/dev/null; \
-         { cat beegfs-mgmtd.conf; echo 'connMetaPortTCP = 8105'; } > inst2.d/beegfs-meta.conf",
-    );
+    configured(host);
     host.refused("/opt/beegfs/sbin/beegfs-setup-mgmtd -p /mnt/beegfsmgmt", "chmod 600");
     host.prints("chmod 600 /etc/beegfs/connauthfile");
+    let secret = host.prints("base64 -w0 /etc/beegfs/connauthfile");
+    for other in [2, 3] {
+        host.on(other).prints(&format!("umask 077; echo {secret} | base64 -d > /etc/beegfs/connauthfile"));
+        configured(host);
+    }
+    host.on(1);
     let mgmtd = "/opt/beegfs/sbin/beegfs-setup-mgmtd";
     let printed =
         ["Updating config file: /etc/nyala/mgmtd.toml", " * Setting storage directory in config file...", "All done."];
@@ -120,6 +137,16 @@ fn set_up(host: &mut Host) {
     set_up_servers(host);
 }
 
+/// The files that the set-up commands change.
+fn configured(host: &mut Host) {
+    host.prints(
+        "mkdir -p /etc/beegfs/inst1.d /etc/beegfs/inst2.d; cd /etc/beegfs; \
+         printf 'connAuthFile = /etc/beegfs/connauthfile\\nconnMaxInternodeNum = 64\\nconnInterfacesFile =\\n' | \
+         tee beegfs-mgmtd.conf beegfs-client.conf beegfs-storage.conf inst1.d/beegfs-meta.conf inst1.d/beegfs-storage.conf inst2.d/beegfs-storage.conf >/dev/null; \
+         { cat beegfs-mgmtd.conf; echo 'connMetaPortTCP = 8105'; } > inst2.d/beegfs-meta.conf",
+    );
+}
+
 /// Groups 7 to 11.
 fn set_up_servers(host: &mut Host) {
     let meta = "/opt/beegfs/sbin/beegfs-setup-meta";
@@ -129,11 +156,17 @@ fn set_up_servers(host: &mut Host) {
         " * Setting management host: 192.168.5.11",
         "All done.",
     ];
-    for line in [
-        "-c /etc/beegfs/inst1.d/beegfs-meta.conf -p /data/beegfs/beegfs_meta1 -s 11 -S meta1-inst1 -m 192.168.5.11",
-        "-c /etc/beegfs/inst2.d/beegfs-meta.conf -p /data/beegfs/beegfs_meta2 -s 12 -S meta1-inst2 -m 192.168.5.11",
+    for (at, line) in [
+        (
+            1,
+            "-c /etc/beegfs/inst1.d/beegfs-meta.conf -p /data/beegfs/beegfs_meta1 -s 11 -S meta1-inst1 -m 192.168.5.11",
+        ),
+        (
+            2,
+            "-c /etc/beegfs/inst2.d/beegfs-meta.conf -p /data/beegfs/beegfs_meta2 -s 12 -S meta1-inst2 -m 192.168.5.11",
+        ),
     ] {
-        host.shows(&format!("{meta} {line}"), &printed);
+        host.on(at).shows(&format!("{meta} {line}"), &printed);
     }
     let storage = "/opt/beegfs/sbin/beegfs-setup-storage";
     for (inst, node, name, target) in [
@@ -145,9 +178,10 @@ fn set_up_servers(host: &mut Host) {
         let line = format!(
             "{storage} -c /etc/beegfs/inst{inst}.d/beegfs-storage.conf -p /mnt/target{target}/beegfs_storage -s {node} -S {name} -i {target} -m 192.168.5.11"
         );
-        host.shows(&line, &["Preparing storage directory:", " * Appending to target directory list", "All done."]);
+        host.on(1 + inst)
+            .shows(&line, &["Preparing storage directory:", " * Appending to target directory list", "All done."]);
     }
-    host.refused(
+    host.on(1).refused(
         &format!("{storage} -p /mnt/myraid1/beegfs_storage -s Node_Id -i Storage_target_Id -m masterbgfs"),
         "Storage_target_Id",
     );
@@ -157,18 +191,22 @@ fn set_up_servers(host: &mut Host) {
             &[&format!("Setting management host: {name}"), "All done."],
         );
     }
-    host.prints("for f in /etc/nyala/*.toml /etc/nyala/*/*.toml; do nyala config check $f; done");
+    for at in [3, 2, 1] {
+        host.on(at).prints(
+            "for f in $(ls /etc/nyala/*.toml /etc/nyala/*/*.toml 2>/dev/null || true); do nyala config check $f; done",
+        );
+    }
 }
 
 /// Group 12, as the units would.
 fn start(host: &mut Host) {
     host.machine().start("mgmtd", "nyala mgmtd --config /etc/nyala/mgmtd.toml");
     host.machine().start("meta1", "nyala meta --config /etc/nyala/inst1.d/meta.toml");
-    host.machine().start("storage1", "nyala storage --config /etc/nyala/inst1.d/storage.toml");
-    host.machine().start("storage2", "nyala storage --config /etc/nyala/inst2.d/storage.toml");
-    host.until("five targets are online", "test $(nyala target list --output json | grep -c '\"online\"') = 5");
-    host.machine().start("meta2", "nyala meta --config /etc/nyala/inst2.d/meta.toml --spare");
-    host.until("six targets are online", "test $(nyala target list --output json | grep -c '\"online\"') = 6");
+    host.on(2).machine().start("storage1", "nyala storage --config /etc/nyala/inst1.d/storage.toml");
+    host.on(3).machine().start("storage2", "nyala storage --config /etc/nyala/inst2.d/storage.toml");
+    host.on(1).until("five targets are online", "test $(nyala target list --output json | grep -c '\"online\"') = 5");
+    host.on(2).machine().start("meta2", "nyala meta --config /etc/nyala/inst2.d/meta.toml --spare");
+    host.on(1).until("six targets are online", "test $(nyala target list --output json | grep -c '\"online\"') = 6");
     host.prints("nyala mount node01:/ /mnt/beegfs -o secret=/etc/beegfs/connauthfile");
     host.prints("mkdir /mnt/beegfs/bdm /mnt/beegfs/benchmark /mnt/beegfs/mirrordir");
 }
@@ -203,9 +241,11 @@ fn look(host: &mut Host) {
     host.shows("beegfs-ctl --listnodes --nodetype=client --details", &["Number of nodes: "]);
     let typo = host.prints("beegfs-ctl --listnodes --nodetype=client -details");
     assert!(typo.contains("Number of nodes: "), "{typo}");
-    for name in ["stor1-inst1 [ID: ", "stor2-inst1 [ID: "] {
-        let wanted =
-            [name, "]\n   Ports: UDP: 0; TCP: 8", "\n   Interfaces: 192.168.5.11(TCP)\n", "Number of nodes: 2\n"];
+    for (name, interfaces) in [
+        ("stor1-inst1 [ID: ", "\n   Interfaces: 192.168.5.12(TCP)\n"),
+        ("stor2-inst1 [ID: ", "\n   Interfaces: 192.168.5.13(TCP)\n"),
+    ] {
+        let wanted = [name, "]\n   Ports: UDP: 0; TCP: 8", interfaces, "Number of nodes: 2\n"];
         host.shows("beegfs-ctl --listnodes --nodetype=storage --details", &wanted);
     }
     host.shows(
@@ -327,7 +367,7 @@ fn wrong(host: &mut Host) {
     ] {
         host.refused(line, word);
     }
-    host.machine().stop("storage2", "TERM");
-    let down = host.machine().sh("beegfs-check-servers");
+    host.on(3).machine().stop("storage2", "TERM");
+    let down = host.on(1).machine().sh("beegfs-check-servers");
     assert_eq!((down.code(), down.out.contains("]: UNREACHABLE")), (Some(1), true), "{}", down.describe());
 }

@@ -3,12 +3,13 @@
 //! The commands of `docs/operating.md`, word by word, on hosts of their own with the default places of everything; and then what an
 //! operator is there for. A command that the page gets and that nobody runs here fails the test.
 
+mod access;
 mod faults;
 mod keys;
 mod members;
-mod page;
+pub mod page;
 mod setup;
-mod site;
+pub mod site;
 
 use faults::{cuts, moves, not_mounted, recover_management, replace_management};
 use keys::{hold_to_rules, part_roles, rotate};
@@ -18,8 +19,10 @@ use serde_json::Value;
 use setup::{look_around, mirror, set_up};
 use site::Site;
 
+/// A cluster of its own.
+const ACCESS: &str = "the test of access rules has it";
 /// What is not run, and why.
-const NOT_RUN: [(&str, &str); 7] = [
+const NOT_RUN: [(&str, &str); 14] = [
     ("nyala top", "it needs a terminal; monitoring has it"),
     ("nyala target set-state OTHER good --yes", "it gives up what was acknowledged; nyala-mgmt's tests have it"),
     ("nyala fsck", "the tests of fsck have it, with damage and under load"),
@@ -27,6 +30,13 @@ const NOT_RUN: [(&str, &str); 7] = [
     ("nyala meta --spare", "mirrored_metadata has it, by way of nyala up"),
     ("nyala mirror create --auto --kind meta", "mirrored_metadata has it, by way of nyala up"),
     ("nyala up --mirror", "mirrored_metadata has it"),
+    ("nyala access set KEY --root /projects --yes", ACCESS),
+    ("nyala access set '*' --from NETWORK --read-only --squash root --yes", ACCESS),
+    ("nyala access set '*' --from NETWORK --refuse --yes", ACCESS),
+    ("nyala access set KEY --from NETWORK --allow --yes", ACCESS),
+    ("nyala access list", ACCESS),
+    ("nyala access list --key KEY --address IP", ACCESS),
+    ("nyala access delete KEY --from NETWORK --yes", ACCESS),
 ];
 /// Run by the other test: a cluster on one machine.
 const ONE_MACHINE: [&str; 7] = [
@@ -109,4 +119,12 @@ fn e2e_operating_page_one_machine() {
     site.runs("box", "nyala stop mgmt --kill", &[]);
     site.on("box").sh("test \"$(cat /mnt/nyala/file)\" = kept").must();
     site.runs("box", "nyala down", &[]);
+}
+
+/// "Let clients in by address, and keep them to a directory".
+#[test]
+fn e2e_operating_page_access_rules() {
+    let _one = serial();
+    let mut site = Site::new(&["m1", "c1", "c2"]);
+    access::access(&mut site);
 }

@@ -5,6 +5,7 @@
 
 mod manager;
 mod site;
+mod ways;
 
 use nyala_e2e::{binary, serial};
 use serde_json::Value;
@@ -51,6 +52,7 @@ fn e2e_setup_by_the_page() {
     mirrored_and_mounted(&mut site);
     again_and_wrong(&mut site);
     monitored(&mut site);
+    ways::are_judged(&mut site);
     site.on("node01").sh("umount /mnt/nyala").must();
 }
 
@@ -67,6 +69,13 @@ fn mirrored_and_mounted(site: &mut Site) {
     let looked = site.on("node01").sh("nyala setup check --output json || test $? = 6").must();
     let looked: Value = serde_json::from_str(&looked).unwrap();
     assert_eq!(looked["round_trips"].as_array().map(Vec::len), Some(7), "{looked}");
+    let links = looked["links"].as_array().unwrap();
+    let reached = links.iter().filter(|link| link["error"].is_null() && link["large"] == true).count();
+    assert_eq!((links.len(), reached), (7 * 6, 7 * 6), "{looked}");
+    let fast = links.iter().filter(|link| link["bytes_per_s"].as_u64() > Some(1_000_000)).count();
+    assert_eq!(fast, 6, "each host to each other one: {looked}");
+    assert_eq!(looked["clocks"].as_array().map(Vec::len), Some(3), "{looked}");
+    assert!(!looked["findings"].to_string().contains("\"network\",\"subject\":\"storage"), "{looked}");
     // Nobody sets anything of the machine under test.
     let tuned = site.on("node01").sh("nyala tune apply").must();
     assert!(tuned.contains("--yes does it") || tuned.contains("nothing to change"), "{tuned}");

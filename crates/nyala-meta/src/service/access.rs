@@ -8,10 +8,12 @@
 
 pub(super) mod ids;
 pub(super) mod shown_ids;
+pub(super) mod subtree;
 
 use nyala_transport::{KeyRules, Role};
 use nyala_wire::message_type::{META, META_CHECKPOINT, META_FENCES, META_REPLICA, META_SCAN, META_TX};
 use nyala_wire::meta::{MetaOp, MetaRequest};
+use nyala_wire::restriction::Restriction;
 use nyala_wire::{ErrorCode, WireError, codec};
 
 fn only(allowed: bool, says: &str) -> Result<(), WireError> {
@@ -28,6 +30,15 @@ pub(super) fn message(role: Role, message_type: u16) -> Result<(), WireError> {
         META_SCAN => only(matches!(role, Role::Cli | Role::Storage), "only an operator checks the tables"),
         META_CHECKPOINT => only(role == Role::Cli, "only an operator orders checkpoints"),
         _ => Ok(()),
+    }
+}
+
+/// Is a client let in that is held to this?
+pub(super) fn admitted(held: Option<&Restriction>) -> Result<(), WireError> {
+    match held.is_some_and(|held| held.refused) {
+        true => Err(ErrorCode::ACCESS
+            .with("an access rule refuses clients with this key from this address; see nyala access list")),
+        false => Ok(()),
     }
 }
 

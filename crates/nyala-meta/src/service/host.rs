@@ -19,8 +19,8 @@ use super::state::State;
 use crate::tables::Tables;
 use nyala_namespace::runs;
 use nyala_store::StoreError;
-use nyala_transport::HandshakeConfig;
 use nyala_transport::member::Member;
+use nyala_transport::{HandshakeConfig, Secret};
 use nyala_wire::map::{ClusterMap, Group, TargetKind};
 use nyala_wire::{TargetId, WireError};
 use std::cell::{Cell, RefCell};
@@ -58,6 +58,8 @@ pub struct Host {
     pub flusher: Rc<Flusher>,
     /// Membership.
     pub member: Member,
+    /// The keys of the cluster.
+    pub secret: Secret,
     handshake: HandshakeConfig,
     /// A directory with more entries is split; 0: none is.
     split_above: u64,
@@ -90,6 +92,7 @@ impl Host {
             tables,
             flusher,
             member,
+            secret: handshake.secret.clone(),
             handshake,
             split_above,
             group: Rc::default(),

@@ -34,6 +34,7 @@ pub mod state;
 pub mod until_done;
 
 use crate::tables::{Tables, store_error};
+use access::subtree::Subtree;
 use bytes::Bytes;
 use config::MetaConfig;
 use error::MetaError;
@@ -288,11 +289,19 @@ impl MetaService {
     ) -> Result<Answered, WireError> {
         let Serving { driver, state } = self.serving()?;
         let mut decoded: MetaRequest = codec::decode(&request.body)?;
-        let rule = state.member.watch().key_rule(&peer.grant.key);
-        let read_only = rule.as_ref().is_some_and(|rule| rule.read_only);
+        let held = state.member.watch().restriction(peer);
+        access::admitted(held.as_ref())?;
+        let rule = held.as_ref().map(|held| &held.rule);
+        let read_only = rule.is_some_and(|rule| rule.read_only);
         let rules = KeyRules { read_only: peer.grant.rules.read_only || read_only };
         access::request(peer.role, rules, &decoded)?;
-        access::ids::take(rule.as_ref(), &mut decoded)?;
+        let root = held.as_ref().and_then(|held| held.root);
+        let subtree = root.map(|root| Subtree::new(root, &self.host.secret, state.member.cluster()));
+        if let Some(subtree) = &subtree {
+            subtree.check(&decoded, &request.payload)?;
+        }
+        let finds = subtree.is_some() && access::subtree::finds(&decoded.op);
+        access::ids::take(rule, &mut decoded)?;
         self.metrics.asked(&decoded);
         let list = access::shown_ids::asks_for_list(&decoded.op);
         *op = op_number(&decoded.op);
@@ -304,10 +313,12 @@ impl MetaService {
         self.host.group().inspect(|group| group.asked());
         catch_up(&state.member, MapVersion(request.header.map_version)).await;
         let (mut body, position) = driver.request(decoded, came).await?;
-        if let Some(rule) = &rule {
+        let proven = subtree.map(|subtree| subtree.proven(finds, &body)).transpose()?;
+        if let Some(rule) = rule {
             body = access::shown_ids::shown(rule, list, body)?;
         }
-        Ok(Answered { body, position, ..Answered::default() })
+        let payload = proven.map(Bytes::from).into_iter().collect();
+        Ok(Answered { body, position, payload })
     }
 
     /// Answers a request that came at that moment; `op` becomes the operation's number.
@@ -365,8 +376,8 @@ async fn replicate(host: &Host, request: &Frame) -> Result<(Vec<u8>, Vec<Bytes>)
 }
 
 impl Service for MetaService {
-    fn relays_to(&self, address: SocketAddr) -> bool {
-        self.host.member.map().has_server_at(address)
+    fn relays_to(&self, peer: &PeerInfo, address: SocketAddr) -> bool {
+        nyala_transport::may_relay(&self.host.member.map(), peer, address)
     }
 
     fn connected(&self, peer: &PeerInfo) {

@@ -3,6 +3,7 @@
 //! A whole cluster in one process: management, two metadata services, one storage service with four targets, and
 //! clients; each service on a thread of its own, real connections, real directories.
 
+mod access;
 mod coherence;
 mod durable;
 mod harness;

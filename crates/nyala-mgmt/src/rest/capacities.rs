@@ -31,6 +31,7 @@ pub(super) struct TargetCapacityView {
     capacity: CapacityView,
 }
 
+/// What targets reported last, and the limits of the capacity pools.
 #[utoipa::path(get, path = "/api/v1/capacities", tag = "targets",
     responses((status = 200, body = CapacitiesView), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn get(State(state): State<RestState>) -> Json<CapacitiesView> {

@@ -20,6 +20,7 @@ pub(super) struct ClusterView {
     settings: SettingsView,
 }
 
+/// What cluster this is, and its settings.
 #[utoipa::path(get, path = "/api/v1/cluster", tag = "cluster",
     responses((status = 200, body = ClusterView), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn get(State(state): State<RestState>) -> Json<ClusterView> {

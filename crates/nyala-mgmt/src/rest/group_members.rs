@@ -9,7 +9,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use nyala_wire::mgmt::GroupOrder;
 
-/// The target must be online and hold nothing: that is for the caller to know.
+/// Adds a target to a mirror group. The target must be online and hold nothing: that is for the caller to know.
 #[utoipa::path(put, path = "/api/v1/groups/{id}/members/{target}", tag = "groups", params(("id" = u16, Path), ("target" = u16, Path)),
     responses((status = 200, body = Vec<GroupView>), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn put(
@@ -20,6 +20,7 @@ pub(super) async fn put(
     order(&state, GroupOrder::AddMember { group, target }).await
 }
 
+/// Takes a target out of a mirror group.
 #[utoipa::path(delete, path = "/api/v1/groups/{id}/members/{target}", tag = "groups", params(("id" = u16, Path), ("target" = u16, Path)),
     responses((status = 200, body = Vec<GroupView>), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn delete(

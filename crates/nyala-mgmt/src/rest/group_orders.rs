@@ -30,6 +30,7 @@ pub(super) struct NewPrimary {
     target: u16,
 }
 
+/// Stops resync in a mirror group, or lets it go on.
 #[utoipa::path(post, path = "/api/v1/groups/{id}/resync", tag = "groups", params(("id" = u16, Path)), request_body = Resync,
     responses((status = 200, body = Vec<GroupView>), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn resync(
@@ -42,6 +43,7 @@ pub(super) async fn resync(
     order(&state, GroupOrder::StopResync { group, stopped }).await
 }
 
+/// Makes another good member of a mirror group its primary.
 #[utoipa::path(post, path = "/api/v1/groups/{id}/primary", tag = "groups", params(("id" = u16, Path)),
     request_body = NewPrimary,
     responses((status = 200, body = Vec<GroupView>), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]

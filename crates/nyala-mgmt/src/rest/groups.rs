@@ -112,12 +112,14 @@ pub(super) async fn order(state: &RestState, order: GroupOrder) -> Result<Json<V
     Ok(views(&state.core.view.state()))
 }
 
+/// The mirror groups with their members.
 #[utoipa::path(get, path = "/api/v1/groups", tag = "groups",
     responses((status = 200, body = Vec<GroupView>), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn get(State(state): State<RestState>) -> Json<Vec<GroupView>> {
     views(&state.core.view.state())
 }
 
+/// Makes a mirror group of the targets that are named.
 #[utoipa::path(post, path = "/api/v1/groups", tag = "groups", request_body = NewGroup,
     responses((status = 200, body = Vec<GroupView>), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn post(State(state): State<RestState>, body: Bytes) -> Result<Json<Vec<GroupView>>, ApiError> {
@@ -126,6 +128,7 @@ pub(super) async fn post(State(state): State<RestState>, body: Bytes) -> Result<
     order(&state, GroupOrder::Create { group: GroupId(id), kind, members }).await
 }
 
+/// Makes mirror groups of all targets that are in none.
 #[utoipa::path(post, path = "/api/v1/groups/auto", tag = "groups", request_body = AutoGroups,
     responses((status = 200, body = Vec<GroupView>), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn auto(State(state): State<RestState>, body: Bytes) -> Result<Json<Vec<GroupView>>, ApiError> {
@@ -133,6 +136,7 @@ pub(super) async fn auto(State(state): State<RestState>, body: Bytes) -> Result<
     order(&state, GroupOrder::CreateAll { kind, members, ignore_space, ignore_uneven }).await
 }
 
+/// Removes a mirror group.
 #[utoipa::path(delete, path = "/api/v1/groups/{id}", tag = "groups", params(("id" = u16, Path)), request_body = Removal,
     responses((status = 200, body = Vec<GroupView>), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn delete(

@@ -23,6 +23,7 @@ pub(super) struct HealthView {
     findings: Vec<Finding>,
 }
 
+/// One word, and what is wrong with what to do about it.
 #[utoipa::path(get, path = "/api/v1/health", tag = "cluster",
     responses((status = 200, body = HealthView), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn get(State(state): State<RestState>) -> Json<HealthView> {

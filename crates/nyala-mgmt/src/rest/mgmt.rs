@@ -40,12 +40,14 @@ fn views(state: &RestState) -> Json<Vec<MgmtView>> {
     Json(nodes.collect())
 }
 
+/// The management nodes.
 #[utoipa::path(get, path = "/api/v1/mgmt", tag = "mgmt",
     responses((status = 200, body = Vec<MgmtView>), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn get(State(state): State<RestState>) -> Json<Vec<MgmtView>> {
     views(&state)
 }
 
+/// Removes a management node for good, alive or dead; refused where those that remain would have no majority.
 #[utoipa::path(delete, path = "/api/v1/mgmt/{id}", tag = "mgmt", params(("id" = u32, Path)),
     responses((status = 200, body = Vec<MgmtView>), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn delete(

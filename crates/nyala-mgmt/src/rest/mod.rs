@@ -25,6 +25,8 @@ mod nodes;
 mod openapi;
 mod pools;
 mod proof;
+#[cfg(test)]
+mod reference;
 mod rename_node;
 mod rename_target;
 mod settings;

@@ -24,6 +24,7 @@ pub(super) struct PoolView {
     targets: Vec<u16>,
 }
 
+/// The storage pools, and the targets of each.
 #[utoipa::path(get, path = "/api/v1/pools", tag = "pools",
     responses((status = 200, body = Vec<PoolView>), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn get(State(state): State<RestState>) -> Json<Vec<PoolView>> {
@@ -46,7 +47,7 @@ async fn order(state: &RestState, order: PoolOrder) -> Result<Json<Vec<PoolView>
     Ok(Json(views(&state.core.view.state())))
 }
 
-/// One of that alias that exists is left as it is.
+/// Makes a storage pool. One of that alias that exists is left as it is.
 #[utoipa::path(post, path = "/api/v1/pools", tag = "pools", request_body = NewAlias,
     responses((status = 200, body = Vec<PoolView>), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn post(State(state): State<RestState>, body: Bytes) -> Result<Json<Vec<PoolView>>, ApiError> {
@@ -54,6 +55,7 @@ pub(super) async fn post(State(state): State<RestState>, body: Bytes) -> Result<
     order(&state, PoolOrder::CreatePool { alias }).await
 }
 
+/// Gives a storage pool another alias.
 #[utoipa::path(patch, path = "/api/v1/pools/{id}", tag = "pools", params(("id" = u16, Path)), request_body = NewAlias,
     responses((status = 200, body = Vec<PoolView>), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn patch(
@@ -66,7 +68,7 @@ pub(super) async fn patch(
     order(&state, PoolOrder::RenamePool { pool, alias }).await
 }
 
-/// It must have no targets.
+/// Removes a storage pool; it must have no targets.
 #[utoipa::path(delete, path = "/api/v1/pools/{id}", tag = "pools", params(("id" = u16, Path)),
     responses((status = 200, body = Vec<PoolView>), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn delete(
@@ -76,7 +78,7 @@ pub(super) async fn delete(
     order(&state, PoolOrder::RemovePool { pool: parse_id(&id, "storage pool")? }).await
 }
 
-/// Files that exist stay where they are.
+/// Moves a target to a storage pool. Files that exist stay where they are.
 #[utoipa::path(put, path = "/api/v1/pools/{id}/targets/{target}", tag = "pools", params(("id" = u16, Path), ("target" = u16, Path)),
     responses((status = 200, body = Vec<PoolView>), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn put(

@@ -11,6 +11,7 @@ use axum::extract::{Path, State};
 use nyala_cluster::{Command, Thing};
 use nyala_wire::NodeId;
 
+/// Gives a node another alias.
 #[utoipa::path(patch, path = "/api/v1/nodes/{id}", tag = "nodes", params(("id" = u32, Path)), request_body = NewAlias,
     responses((status = 200, body = Vec<NodeView>), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn patch(

@@ -11,6 +11,7 @@ use axum::extract::{Path, State};
 use nyala_cluster::{Command, Thing};
 use nyala_wire::TargetId;
 
+/// Gives a target another alias.
 #[utoipa::path(patch, path = "/api/v1/targets/{id}", tag = "targets", params(("id" = u16, Path)), request_body = NewAlias,
     responses((status = 200, body = Vec<TargetView>), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn patch(

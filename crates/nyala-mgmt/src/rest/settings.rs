@@ -10,6 +10,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use nyala_cluster::Command;
 
+/// Sets the settings of the whole cluster, all of them at once.
 #[utoipa::path(put, path = "/api/v1/settings", tag = "cluster", request_body = SettingsView,
     responses((status = 200, body = SettingsView), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn put(State(state): State<RestState>, body: Bytes) -> Result<Json<SettingsView>, ApiError> {

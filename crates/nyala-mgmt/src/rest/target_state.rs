@@ -23,6 +23,7 @@ pub(super) struct NewState {
     consistency: Consistency,
 }
 
+/// Declares what a target's content is worth.
 #[utoipa::path(post, path = "/api/v1/targets/{id}/state", tag = "targets", params(("id" = u16, Path)),
     request_body = NewState,
     responses((status = 200, body = Vec<TargetView>), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]

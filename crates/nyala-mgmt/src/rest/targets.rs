@@ -12,12 +12,14 @@ use axum::body::Bytes;
 use axum::extract::{Path, State};
 use nyala_wire::mgmt::GroupOrder;
 
+/// All targets, with state and capacity.
 #[utoipa::path(get, path = "/api/v1/targets", tag = "targets",
     responses((status = 200, body = Vec<TargetView>), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn get(State(state): State<RestState>) -> Json<Vec<TargetView>> {
     Json(targets(&state.core, None))
 }
 
+/// Removes a storage target for good; it must be offline and in no mirror group.
 #[utoipa::path(delete, path = "/api/v1/targets/{id}", tag = "targets", params(("id" = u16, Path)), request_body = Removal,
     responses((status = 200, body = Vec<TargetView>), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn delete(

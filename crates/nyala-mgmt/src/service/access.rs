@@ -61,6 +61,9 @@ pub(super) fn request(role: Role, request: &MgmtRequest) -> Result<(), WireError
         ),
         MgmtRequest::SlotStep(_) => only(role == Role::Meta, "only metadata services give slots away"),
         MgmtRequest::Slots(_) => only(role == Role::Cli, "only operators move slots"),
+        MgmtRequest::SetAccessRule(_) | MgmtRequest::RemoveAccessRule { .. } => {
+            only(role == Role::Cli, "only operators say which clients are let in")
+        }
         MgmtRequest::SetKeyRule(_) => only(role == Role::Cli, "only operators say what keys are held to"),
         MgmtRequest::Audit => only(role == Role::Cli, "only operators see what others ordered"),
     }
@@ -69,6 +72,7 @@ pub(super) fn request(role: Role, request: &MgmtRequest) -> Result<(), WireError
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nyala_wire::access_rules::AccessRule;
     use nyala_wire::key_rules::KeyRule;
     use nyala_wire::mgmt::{GroupOrder, Heartbeat, JoinMgmt, MemberNews, MountAt, Register, SlotOrder, SlotStep};
     use nyala_wire::pool_orders::PoolOrder;
@@ -124,6 +128,8 @@ mod tests {
             (MgmtRequest::SlotStep(SlotStep::Complete { slot: Slot(1), attempt: 1 }), "m"),
             (MgmtRequest::Slots(SlotOrder::Cancel { slots: Vec::new() }), "a"),
             (MgmtRequest::SetKeyRule(KeyRule::none("k1")), "a"),
+            (MgmtRequest::SetAccessRule(AccessRule::default()), "a"),
+            (MgmtRequest::RemoveAccessRule { key: "*".to_owned(), network: None }, "a"),
             (MgmtRequest::Audit, "a"),
         ]
     }

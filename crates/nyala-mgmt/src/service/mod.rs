@@ -24,9 +24,8 @@ mod watch_map;
 
 use crate::core::{Core, Refusal};
 use crate::metrics::{self, Op};
-use crate::raft::rpc;
-use crate::{audit, groups, members};
-use nyala_cluster::MemberAt;
+use crate::{audit, groups, members, raft::rpc};
+use nyala_cluster::{Command, MemberAt};
 use nyala_metrics::Requests;
 use nyala_scrape::Pages;
 use nyala_store::Store;
@@ -120,7 +119,9 @@ impl MgmtService {
     /// Does what a leader does.
     async fn carry_out(&self, core: &Arc<Core>, peer: &PeerInfo, ask: MgmtRequest) -> Result<MgmtReply, WireError> {
         match ask {
-            MgmtRequest::SetKeyRule(rule) => key_rules::set(core, rule).await,
+            MgmtRequest::SetKeyRule(rule) => key_rules::set(core, Command::SetKeyRule(rule)).await,
+            MgmtRequest::SetAccessRule(rule) => key_rules::set(core, Command::SetAccessRule(rule)).await,
+            MgmtRequest::RemoveAccessRule { key, network } => key_rules::remove(core, key, network).await,
             MgmtRequest::Audit => Ok(MgmtReply::Audit(core.view.state().orders.clone())),
             MgmtRequest::WatchMap { have, wait_ms } => watch_map::handle(core, have, wait_ms).await,
             MgmtRequest::Register(register) => register::handle(core, &register).await,

@@ -47,7 +47,9 @@ pub fn make(spec: &SetSpec, keys: Option<&DriveKeys>) -> Result<(), StorageError
         }),
     };
     // All of them before any is changed.
-    spec.far().iter().try_for_each(|place| reach.expect_empty(place)).map_err(refused)?;
+    if reach.0.is_some() {
+        spec.drives.iter().try_for_each(|place| reach.expect_empty(place)).map_err(refused)?;
+    }
     if let Some(network) = &mut reach.0 {
         let lost = |error| StorageError::Net { path: path.clone(), error };
         network.make(&spec.far()).map_err(lost)?;

@@ -24,9 +24,11 @@ pub(super) fn replace(
             ErrorCode::INVALID.with(format!("{drive} is not a directory on the storage host; mount its drive first"))
         );
     }
+    set.may_replace(member).map_err(refused)?;
     let mut id = [0; 16];
     getrandom::fill(&mut id).map_err(|error| ErrorCode::IO.with(format!("no random numbers: {error}")))?;
     let new = reach.make(drive).map_err(|error| ErrorCode::INVALID.with(error.to_string()))?;
+    // Another host removes nothing for us: there a refusal from here on, when something has happened since the look above, leaves a drive that has to be emptied by hand.
     if let Err(error) = set.replace(member, new, DriveId(u128::from_le_bytes(id))) {
         for made in drive.dir().iter().flat_map(|dir| ["objects", "table"].map(|made| dir.join(made))) {
             // It was empty before; what cannot be removed is in the way of the next try, which says so.

@@ -7,19 +7,28 @@
 //! not. Every operation is named here, so that a new one cannot be forgotten. A request that a member of a mirror group passes on
 //! to the primary was looked at by that member, as what its sender is.
 
+pub(super) mod subtree;
+
 use nyala_transport::{KeyRules, Role};
 use nyala_wire::message_type::{
-    STORAGE, STORAGE_GROUP, STORAGE_RAID, STORAGE_READ, STORAGE_REPLICA, STORAGE_REPLICAS, STORAGE_SCRUB, STORAGE_WRITE,
+    STORAGE, STORAGE_GROUP, STORAGE_PROOFS, STORAGE_RAID, STORAGE_READ, STORAGE_REPLICA, STORAGE_REPLICAS,
+    STORAGE_SCRUB, STORAGE_WRITE,
 };
 use nyala_wire::storage::StorageOp;
-use nyala_wire::{ErrorCode, WireError};
+use nyala_wire::{ErrorCode, InodeId, WireError};
 
 /// Who asks, as far as it is proven.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asker {
     pub role: Role,
     pub rules: KeyRules,
+    /// The directory that it must not leave.
+    pub root: Option<InodeId>,
+    /// An access rule does not let it in.
+    pub refused: bool,
 }
+
+use subtree::ProvenInodes;
 
 fn only(allowed: bool, says: &str) -> Result<(), WireError> {
     allowed.then_some(()).ok_or_else(|| ErrorCode::UNAUTHORIZED.with(says))
@@ -28,9 +37,13 @@ fn only(allowed: bool, says: &str) -> Result<(), WireError> {
 impl Asker {
     /// May it send such a message? Those that every service knows are for all.
     pub fn message(self, message_type: u16) -> Result<(), WireError> {
+        if self.refused {
+            return Err(ErrorCode::ACCESS
+                .with("an access rule refuses clients with this key from this address; see nyala access list"));
+        }
         let data = matches!(self.role, Role::Client | Role::Cli | Role::Meta | Role::Storage);
         match message_type {
-            STORAGE | STORAGE_READ | STORAGE_GROUP => {
+            STORAGE | STORAGE_READ | STORAGE_GROUP | STORAGE_PROOFS => {
                 only(data, "only clients, metadata and storage services use data")
             }
             STORAGE_WRITE => only(data, "only clients, metadata and storage services use data").and(self.writes()),
@@ -49,6 +62,11 @@ impl Asker {
             true => Err(ErrorCode::READ_ONLY.with("this client's key is read-only")),
             false => Ok(()),
         }
+    }
+
+    /// May it use the chunk files of an inode? `proven`: what was shown to this service.
+    pub fn uses(self, proven: &ProvenInodes, inode: InodeId) -> Result<(), WireError> {
+        self.root.map_or(Ok(()), |root| proven.check(root, inode))
     }
 
     /// May it have that done to a chunk file?

@@ -3,6 +3,7 @@
 //! From frames to tasks and back. Failure model: see the parent module; every request is answered.
 
 use super::access::Asker;
+use super::access::subtree::ProvenInodes;
 use super::metrics::{Metrics, Op};
 use super::mirror::{self, Answered, Mirrors, ThreadContext};
 use super::pass_on::PassOn;
@@ -17,7 +18,7 @@ use bytes::Bytes;
 use nyala_scrape::Pages;
 use nyala_transport::member::Member;
 use nyala_transport::trace::{self, part};
-use nyala_transport::{Frame, HandshakeConfig, PeerInfo, Reply, Service};
+use nyala_transport::{Frame, HandshakeConfig, PeerInfo, Reply, Secret, Service};
 use nyala_wire::mgmt::ServiceStats;
 use nyala_wire::storage::{
     ChunkFileId, MAX_IO_BYTES, StorageOp, StorageReply, StorageRequest, blocks_touched, encode_bulk,
@@ -44,6 +45,8 @@ pub struct StorageService {
     sessions: Arc<Sessions>,
     scrubs: Arc<Scrubs>,
     pass_on: PassOn,
+    secret: Secret,
+    proven: Arc<ProvenInodes>,
     metrics: Arc<Metrics>,
     pages: Pages,
 }
@@ -55,8 +58,8 @@ pub(super) fn read_budget(bytes: usize) -> Arc<Semaphore> {
 }
 
 impl Service for StorageService {
-    fn relays_to(&self, address: SocketAddr) -> bool {
-        self.member.map().has_server_at(address)
+    fn relays_to(&self, peer: &PeerInfo, address: SocketAddr) -> bool {
+        nyala_transport::may_relay(&self.member.map(), peer, address)
     }
 
     fn connected(&self, peer: &PeerInfo) {
@@ -80,38 +83,59 @@ impl StorageService {
         member: Member,
         reads: Arc<Semaphore>,
         mirrors: Arc<Mirrors>,
-        (sessions, scrubs): (Arc<Sessions>, Arc<Scrubs>),
+        (sessions, scrubs, proven): (Arc<Sessions>, Arc<Scrubs>, Arc<ProvenInodes>),
         handshake: HandshakeConfig,
         (metrics, pages): (Arc<Metrics>, Pages),
     ) -> StorageService {
-        let pass_on = PassOn::new(member.clone(), handshake.clone());
+        let (pass_on, secret) = (PassOn::new(member.clone(), handshake.clone()), handshake.secret.clone());
         let thread = ThreadContext::new(handshake);
         mirrors.common().add_pool(&thread.pool);
-        StorageService { targets, member, reads, thread, mirrors, sessions, scrubs, pass_on, metrics, pages }
+        StorageService {
+            targets,
+            member,
+            reads,
+            thread,
+            mirrors,
+            sessions,
+            scrubs,
+            pass_on,
+            secret,
+            proven,
+            metrics,
+            pages,
+        }
     }
 
     /// The rules of its key are those of its line in the secret file, and those that the map has.
     fn asker(&self, peer: &PeerInfo) -> Asker {
         let mut rules = peer.grant.rules;
-        if !peer.role.is_server()
-            && let Some(rule) = self.member.watch().key_rule(&peer.grant.key)
-        {
-            rules.read_only |= rule.read_only;
+        let held = self.member.watch().restriction(peer);
+        rules.read_only |= held.as_ref().is_some_and(|held| held.rule.read_only);
+        let root = held.as_ref().and_then(|held| held.root);
+        Asker { role: peer.role, rules, root, refused: held.is_some_and(|held| held.refused) }
+    }
+
+    /// A client that is kept to a directory shows what lies below it.
+    fn proofs(&self, asker: Asker, body: &[u8]) -> Result<Reply, WireError> {
+        if let Some(root) = asker.root {
+            self.proven.show(body, root, &self.secret, self.member.cluster())?;
         }
-        Asker { role: peer.role, rules }
+        Ok(Reply::ok(Bytes::new()))
     }
 
     /// `op` becomes what is asked for, where the message alone does not say it.
     async fn answer(&self, peer: &PeerInfo, request: Frame, op: &mut Op) -> Result<Reply, WireError> {
-        self.asker(peer).message(request.message_type())?;
+        let asker = self.asker(peer);
+        asker.message(request.message_type())?;
         match request.message_type() {
             message_type::PING => Ok(Reply::ok(Bytes::new())),
             message_type::STATS => Ok(Reply::ok(codec::encode(&self.stats()))),
             message_type::METRICS => Ok(Reply::ok(Bytes::new()).with_payload(self.pages.payload().await?)),
-            message_type::STORAGE_WRITE => self.write(peer, request).await,
-            message_type::STORAGE_READ => self.read(&request).await,
-            message_type::STORAGE => Box::pin(part("disk", self.other(peer, &request, op))).await,
-            message_type::STORAGE_GROUP => self.mirrored(peer, &request, op).await,
+            message_type::STORAGE_WRITE => self.write(peer, asker, request).await,
+            message_type::STORAGE_READ => self.read(asker, &request).await,
+            message_type::STORAGE_PROOFS => self.proofs(asker, &request.body),
+            message_type::STORAGE => Box::pin(part("disk", self.other(peer, asker, &request, op))).await,
+            message_type::STORAGE_GROUP => self.mirrored(peer, asker, &request, op).await,
             message_type::STORAGE_RAID => super::raid::answer(&self.targets, &request).await,
             message_type::STORAGE_SCRUB => scrub::answer(&self.scrubs, &request),
             message_type::STORAGE_REPLICA => mirror::message(&self.mirrors, &self.thread, &request).await,
@@ -140,8 +164,9 @@ impl StorageService {
         Ok(target)
     }
 
-    async fn write(&self, peer: &PeerInfo, request: Frame) -> Result<Reply, WireError> {
+    async fn write(&self, peer: &PeerInfo, asker: Asker, request: Frame) -> Result<Reply, WireError> {
         let (id, mut op) = request::write(&request.body, request.payload)?;
+        asker.uses(&self.proven, op.file.inode)?;
         trace::inode(op.file.inode);
         let target = self.target(id)?;
         self.sessions.admit(peer, request.header.map_version, op.file.inode, op.session)?;
@@ -150,8 +175,9 @@ impl StorageService {
         Ok(Reply::ok(encode_bulk(&target.verifier(id).header(), &[])))
     }
 
-    async fn read(&self, request: &Frame) -> Result<Reply, WireError> {
+    async fn read(&self, asker: Asker, request: &Frame) -> Result<Reply, WireError> {
         let (id, ReadOp { file, offset, len, verify }) = request::read(&request.body)?;
+        asker.uses(&self.proven, file.inode)?;
         trace::inode(file.inode);
         let target = self.target(id)?;
         let memory = self.read_memory(offset, len).await?;
@@ -166,11 +192,14 @@ impl StorageService {
     }
 
     /// A request to a mirror group.
-    async fn mirrored(&self, peer: &PeerInfo, request: &Frame, op: &mut Op) -> Result<Reply, WireError> {
+    async fn mirrored(&self, peer: &PeerInfo, asker: Asker, request: &Frame, op: &mut Op) -> Result<Reply, WireError> {
         let (call, reads) = self.mirrors.parse(request)?;
         *op = Op::mirrored(call.kind());
         call.inode().into_iter().for_each(trace::inode);
-        call.check(self.asker(peer))?;
+        call.check(asker)?;
+        if asker.root.is_some() {
+            call.inodes().into_iter().try_for_each(|inode| asker.uses(&self.proven, inode))?;
+        }
         if let Some((inode, session)) = call.changes() {
             self.sessions.admit(peer, request.header.map_version, inode, session)?;
         }
@@ -198,11 +227,14 @@ impl StorageService {
         memory.map_err(|_| ErrorCode::NOT_READY.with("the storage service is stopping"))
     }
 
-    async fn other(&self, peer: &PeerInfo, request: &Frame, name: &mut Op) -> Result<Reply, WireError> {
+    async fn other(&self, peer: &PeerInfo, asker: Asker, request: &Frame, name: &mut Op) -> Result<Reply, WireError> {
         let StorageRequest { target: id, file, op, session, stamp } = codec::decode(&request.body)?;
         *name = Op::other(&op);
         trace::inode(file.inode);
-        self.asker(peer).op(&op)?;
+        asker.op(&op)?;
+        if asker.root.is_some() {
+            op.inodes(file.inode).into_iter().try_for_each(|inode| asker.uses(&self.proven, inode))?;
+        }
         let target = self.target(id)?;
         let done = if op.is_stored() { StorageReply::Stored(target.verifier(id)) } else { StorageReply::Done };
         if op.is_change() {

@@ -149,8 +149,15 @@ fn current_thread() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
+/// A test that fails shows what the services said.
+fn log_failures() {
+    // An error means that an earlier cluster of this process has set it.
+    let _ = tracing_subscriber::fmt().with_test_writer().with_ansi(false).try_init();
+}
+
 impl Cluster {
     pub fn start_in(parent: &Path) -> Cluster {
+        log_failures();
         let dir = tempfile::tempdir_in(parent).unwrap();
         let secret = Secret::generate(&dir.path().join("secret")).unwrap();
         let knobs = Arc::new(Knobs::default());
@@ -207,13 +214,17 @@ impl Cluster {
     /// The same from a node.
     pub async fn connect_from(&self, storage: &Storage, role: Role, node: NodeId) -> Connection {
         let config = HandshakeConfig::new(self.secret.clone(), u128::from_le_bytes(CLUSTER.0), role, node.0);
+        let mut last = None;
         for _ in 0..3000 {
             match Connection::connect(storage.address, &config).await {
                 Ok(connection) => return connection,
-                Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+                Err(error) => last = Some(error),
             }
+            let ended = storage.thread.as_ref().is_none_or(JoinHandle::is_finished);
+            assert!(!ended, "the storage service has ended");
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        panic!("the storage service does not come up");
+        panic!("the storage service does not come up: {last:?}");
     }
 }
 

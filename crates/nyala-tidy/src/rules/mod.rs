@@ -4,6 +4,7 @@
 
 pub mod architecture;
 pub mod ascii;
+pub mod book;
 pub mod circles;
 pub mod decisions;
 pub mod expects;

@@ -5,6 +5,7 @@
 //!
 //! - [`watched`]: which addresses. Pure.
 //! - [`history`]: what became of one, and what is reported. Pure.
+//! - `measure`: a test of one way that an operator asks for.
 //! - [`watch`]: one connection to each, over which a test is sent every second. Services know nothing of it: it is answered by the transport.
 //!
 //! **Failure model.** As of [`crate::path`]. A service that is slow, stopped or dead is no lost way: its host's kernel acknowledges what is
@@ -13,6 +14,7 @@
 
 mod history;
 mod known;
+pub(crate) mod measure;
 mod watch;
 mod watched;
 

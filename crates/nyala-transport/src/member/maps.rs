@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The newest cluster map, and whether any key has rules: most clusters have none, and every request asks.
+//! The newest cluster map, and whether anybody is held to anything: in most clusters nobody is, and every request asks.
 
 use super::client::MgmtClient;
-use nyala_wire::key_rules::KeyRule;
+use crate::handshake::PeerInfo;
+use crate::hello::Role;
 use nyala_wire::map::ClusterMap;
+use nyala_wire::restriction::{Asker, Restriction, restriction, restricts_anybody};
 use nyala_wire::{ClusterId, MapVersion};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,12 +30,14 @@ impl Maps {
         self.newest.borrow().version
     }
 
-    /// What clients of this key are held to, if to anything.
-    pub(super) fn key_rule(&self, key: &str) -> Option<KeyRule> {
-        match self.ruled.load(Ordering::Acquire) {
-            true => self.newest.borrow().key_rule(key).cloned(),
-            false => None,
+    /// What a peer is held to, if to anything.
+    pub(super) fn restriction(&self, peer: &PeerInfo) -> Option<Restriction> {
+        if !self.ruled.load(Ordering::Acquire) || peer.role.is_server() {
+            return None;
         }
+        let operator = peer.role == Role::Cli;
+        let asker = Asker { key: &peer.grant.key, operator, address: peer.address.ip() };
+        restriction(&self.newest.borrow(), asker)
     }
 
     /// Takes a map if it is newer and of the same cluster.
@@ -46,7 +50,7 @@ impl Maps {
             let newer = map.version > current.version;
             if newer {
                 client.learn(&map);
-                self.ruled.store(!map.key_rules.is_empty(), Ordering::Release);
+                self.ruled.store(restricts_anybody(&map), Ordering::Release);
                 *current = Arc::new(map);
             }
             newer

@@ -4,10 +4,11 @@
 
 use super::client::{MgmtClient, MgmtError};
 use super::maps::Maps;
+use crate::handshake::PeerInfo;
 use nyala_wire::MapVersion;
-use nyala_wire::key_rules::KeyRule;
 use nyala_wire::map::ClusterMap;
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
+use nyala_wire::restriction::Restriction;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -76,9 +77,9 @@ impl MapWatch {
         self.shared.maps.take(&self.shared.client, map);
     }
 
-    /// What clients of this key are held to, if to anything.
-    pub fn key_rule(&self, key: &str) -> Option<KeyRule> {
-        self.shared.maps.key_rule(key)
+    /// What a peer is held to, if to anything: by the rule that fits its key and its address best. Servers are held to nothing.
+    pub fn restriction(&self, peer: &PeerInfo) -> Option<Restriction> {
+        self.shared.maps.restriction(peer)
     }
 
     /// Somebody has said that there is a map of this version: if the poll does not bring it soon, it is fetched.

@@ -6,7 +6,7 @@
 //! - [`route`]: which way is taken, and when a better one is tried. Pure.
 //! - [`directory`]: the servers that may pass a connection on.
 //! - [`tunnel`]: asking one of them to.
-//! - [`relay`]: what it does then.
+//! - [`relay`]: what it does then, and for whom ([`relay_rule`]).
 //!
 //! **Failure model.** Between two hosts that are both well, packets may get lost: all of them, those of one direction, those above a
 //! certain size, or all of them half of the time. Nobody but the two notices. TCP sends again after pauses that double, and
@@ -31,5 +31,6 @@
 pub(crate) mod delivery;
 pub mod directory;
 pub(crate) mod relay;
+pub(crate) mod relay_rule;
 pub(crate) mod route;
 pub(crate) mod tunnel;

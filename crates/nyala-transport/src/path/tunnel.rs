@@ -57,7 +57,7 @@ async fn through(fresh: Established, peer: &Endpoint, config: &HandshakeConfig) 
     let failed = |reason: &str| TransportError::Connect { address: relay, reason: format!("cannot relay: {reason}") };
     let addresses: Vec<SocketAddr> = peer.addresses.iter().take(MAX_RELAY_ADDRESSES).copied().collect();
     let to = addresses.first().copied().ok_or(TransportError::NoAddress)?;
-    let (read, write) = split(fresh, true);
+    let (read, write) = split(fresh);
     let (mut reader, mut sink) = (FrameReader::new(read, Buffers::new(0), None, WITHIN), Sink::new(write));
     let header = Header { message_type: message_type::RELAY, request_id: 1, ..Header::default() };
     sink.push(OutFrame::new(header, codec::encode(&RelayRequest { addresses }).into(), Vec::new())?);
@@ -87,7 +87,7 @@ mod tests {
     struct Open;
 
     impl Service for Open {
-        fn relays_to(&self, _address: SocketAddr) -> bool {
+        fn relays_to(&self, _peer: &PeerInfo, _address: SocketAddr) -> bool {
             true
         }
 

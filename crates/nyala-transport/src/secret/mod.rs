@@ -15,6 +15,7 @@ mod error;
 pub mod file;
 pub mod key;
 pub mod key_file;
+pub mod proofs;
 
 pub use error::{MAX_SECRET, MIN_SECRET, SecretError};
 

@@ -90,7 +90,7 @@ impl Service for Echo {
         }
     }
 
-    fn relays_to(&self, address: SocketAddr) -> bool {
+    fn relays_to(&self, _peer: &PeerInfo, address: SocketAddr) -> bool {
         self.seen.relays_to.lock().expect("no panic").contains(&address)
     }
 

@@ -2,8 +2,10 @@
 
 //! Facts about a host go in, findings come out: what is, what it should be, and why.
 
+mod clocks;
 mod file_systems;
 mod kernel;
+mod links;
 mod network;
 
 use crate::facts::{Clock, Facts};
@@ -14,7 +16,9 @@ pub fn check(facts: &Facts) -> Vec<Finding> {
     let mut findings = file_systems::check(&facts.file_systems);
     findings.extend(kernel::check(&facts.settings, facts.swap));
     findings.extend(facts.clock.and_then(clock));
+    findings.extend(clocks::check(&facts.clocks));
     findings.extend(network::check(&facts.interfaces, &facts.nodes));
+    findings.extend(links::check(&facts.links, &facts.nodes));
     findings.sort_by_key(|finding| (finding.level, finding.area));
     findings
 }

@@ -3,7 +3,7 @@
 //! Network interfaces, and the servers that are reached by them.
 
 use crate::facts::{Interface, Node};
-use crate::finding::{Area, Finding, Level};
+use crate::finding::{Finding, Level};
 
 /// Speed from which large packets are worth their trouble, and below which a network limits before disks do, Mbit/s.
 const FAST_MBIT: u64 = 10_000;
@@ -23,16 +23,12 @@ pub fn check(interfaces: &[Interface], nodes: &[Node]) -> Vec<Finding> {
     findings
 }
 
-fn finding(level: Level, subject: &str, is: String, change: &str, why: &str) -> Finding {
-    Finding { level, area: Area::Network, subject: subject.into(), is, change: change.into(), why: why.into() }
-}
-
 fn interface(own: &Interface) -> Vec<Finding> {
     let mut findings = Vec::new();
     let fast = own.speed.is_some_and(|speed| speed >= FAST_MBIT);
     if own.duplex.as_deref() == Some("half") {
         let why = "only one side sends at a time, and the rest collides: throughput breaks down under load";
-        findings.push(finding(
+        findings.push(Finding::of_network(
             Level::Danger,
             &own.name,
             "it runs half duplex".into(),
@@ -42,12 +38,18 @@ fn interface(own: &Interface) -> Vec<Finding> {
     }
     if let Some(speed) = own.speed.filter(|_| !fast) {
         let why = "a single modern disk is faster than this network";
-        findings.push(finding(Level::Advice, &own.name, format!("{speed} Mbit/s"), "use 10 Gbit/s or more", why));
+        findings.push(Finding::of_network(
+            Level::Advice,
+            &own.name,
+            format!("{speed} Mbit/s"),
+            "use 10 Gbit/s or more",
+            why,
+        ));
     }
     if let Some(mtu) = own.mtu.filter(|mtu| fast && *mtu < LARGE_MTU) {
         let change = "set 9000 on all hosts and switches of this network together";
         let why = "six packets instead of one for the same bytes cost processors time; hosts of different sizes would not understand each other";
-        findings.push(finding(Level::Advice, &own.name, format!("packets of {mtu} bytes"), change, why));
+        findings.push(Finding::of_network(Level::Advice, &own.name, format!("packets of {mtu} bytes"), change, why));
     }
     findings
 }
@@ -59,7 +61,13 @@ fn shared_subnets(interfaces: &[Interface]) -> Vec<Finding> {
         findings.extend(interfaces[..at].iter().find(shares).map(|other| {
             let is = format!("it is in one subnet with {}", other.name);
             let why = "either answers for the other's address, so that traffic comes in where nobody expects it";
-            finding(Level::Advice, &own.name, is, "nyala tune apply --multi-homed, or a subnet for each", why)
+            Finding::of_network(
+                Level::Advice,
+                &own.name,
+                is,
+                "nyala tune apply --multi-homed, or a subnet for each",
+                why,
+            )
         }));
     }
     findings
@@ -74,7 +82,7 @@ fn node(own: &Node) -> Vec<Finding> {
     let shown = if failed.is_empty() { "it has no address".to_owned() } else { failed.join("; ") };
     let Some(micros) = own.round_trip_us else {
         let change = "see whether it runs, and what is between it and this host";
-        return vec![finding(
+        return vec![Finding::of_network(
             Level::Danger,
             &own.name,
             format!("it cannot be reached: {shown}"),
@@ -85,7 +93,7 @@ fn node(own: &Node) -> Vec<Finding> {
     let mut findings = Vec::new();
     if !failed.is_empty() {
         let change = "advertise addresses that every host reaches: --interfaces of nyala setup";
-        findings.push(finding(
+        findings.push(Finding::of_network(
             Level::Advice,
             &own.name,
             format!("some of its addresses do not answer: {shown}"),
@@ -95,7 +103,7 @@ fn node(own: &Node) -> Vec<Finding> {
     }
     if micros > LONG_ROUND_TRIP_US {
         let is = format!("a round trip takes {micros} us");
-        findings.push(finding(
+        findings.push(Finding::of_network(
             Level::Advice,
             &own.name,
             is,

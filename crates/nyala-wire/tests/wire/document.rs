@@ -116,6 +116,7 @@ fn structures_have_their_fields() {
     structures!(Attr, Layout, StripePattern, Time, WireError, ServiceStats);
     structures!(RecallReport, UnansweredRecall, LinkReport, LinkState);
     structures!(TraceRequest, TraceReply, TracedRequest, TracedPart);
+    structures!(nyala_wire::link_test::LinkTestRequest, nyala_wire::link_test::LinkTestReply);
     structures!(
         ClusterMap,
         Group,
@@ -138,6 +139,8 @@ fn structures_have_their_fields() {
     structures!(CookieRange, Fragment, FragmentEntry);
     structures!(MoveRows, MovedRow, ListedFile, FileLock, LockCheck, LockEdge, LockOwner, Returned, Revocation);
     structures!(nyala_wire::walk::WalkAt, nyala_wire::walk::WalkPiece);
+    structures!(nyala_wire::access_rules::AccessRule, nyala_wire::access_rules::Subtree);
+    structures!(nyala_wire::subtree_proofs::InodeProof, nyala_wire::subtree_proofs::Proven);
     structures!(nyala_wire::key_rules::KeyRule, nyala_wire::key_rules::IdRange, nyala_wire::audit::AuditRecord, Caller);
     structures!(Heartbeat, JoinMgmt, MgmtNode, MountAt, Register, RegisterTarget, Registered, StateChange);
     structures!(nyala_wire::raid::RaidMember, nyala_wire::raid::RaidRequest);
@@ -168,6 +171,7 @@ fn choices_have_their_numbers() {
     choices::<MemberState>();
     choices::<CapacityPool>();
     choices::<Placement>();
+    choices::<nyala_wire::access_rules::Admit>();
     choices::<nyala_wire::mgmt::MemberNews>();
     choices::<nyala_wire::mgmt::MgmtRole>();
 }
@@ -191,6 +195,8 @@ fn message_types_are_all_there() {
         PATH_TEST,
         RELAY,
         TRACE,
+        CLOCK,
+        LINK_TEST,
         META,
         META_TX,
         META_FENCES,
@@ -201,6 +207,7 @@ fn message_types_are_all_there() {
         STORAGE_WRITE,
         STORAGE_READ,
         STORAGE_GROUP,
+        STORAGE_PROOFS,
         STORAGE_REPLICA,
         STORAGE_REPLICAS,
         STORAGE_RAID,

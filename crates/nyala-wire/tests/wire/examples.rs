@@ -261,5 +261,6 @@ fn map() -> ClusterMap {
         emptied: Vec::new(),
         planned: Vec::new(),
         key_rules: Vec::new(),
+        access_rules: Vec::new(),
     }
 }

@@ -325,6 +325,8 @@ enums! {
         24 SetKeyRule { 0 }
         25 Audit {}
         26 Changes {}
+        27 SetAccessRule { 0 }
+        28 RemoveAccessRule { key, network }
     }
     MgmtReply {
         0 Done {}

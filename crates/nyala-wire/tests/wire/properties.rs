@@ -9,6 +9,7 @@ use crate::shapes::{Shape, Variants};
 use crate::tape::{Sample, Tape};
 use minicbor::{Decode, Encode};
 use nyala_wire::codec::{decode, encode};
+use nyala_wire::link_test::{LinkTestReply, LinkTestRequest};
 use nyala_wire::map::ClusterMap;
 use nyala_wire::meta::{MetaOp, MetaReply, MetaRequest};
 use nyala_wire::meta_tx::{TxAction, TxPart, TxReply, TxRequest};
@@ -45,6 +46,8 @@ macro_rules! every_body {
         $function::<ServiceStats>($argument);
         $function::<TraceRequest>($argument);
         $function::<TraceReply>($argument);
+        $function::<LinkTestRequest>($argument);
+        $function::<LinkTestReply>($argument);
         $function::<WireError>($argument);
     };
 }

@@ -3,7 +3,7 @@
 //! Values for messages, made from a tape of bytes: proptest makes the bytes and shrinks them.
 
 use bytes::Bytes;
-use minicbor::bytes::ByteVec;
+use minicbor::bytes::{ByteArray, ByteVec};
 use nyala_wire::Name;
 use std::net::SocketAddr;
 
@@ -89,6 +89,12 @@ impl Sample for bool {
 impl Sample for [u8; 16] {
     fn sample(tape: &mut Tape) -> Self {
         std::array::from_fn(|_| tape.byte())
+    }
+}
+
+impl Sample for ByteArray<16> {
+    fn sample(tape: &mut Tape) -> Self {
+        <[u8; 16]>::sample(tape).into()
     }
 }
 

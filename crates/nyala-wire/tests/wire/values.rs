@@ -4,8 +4,10 @@
 
 use crate::shapes::{Shape, enums, structures};
 use crate::tape::{Sample, Tape};
+use nyala_wire::access_rules::{AccessRule, Admit, Network, Subtree};
 use nyala_wire::drive::DriveObject;
 use nyala_wire::key_rules::{IdRange, KeyRule, Squash};
+use nyala_wire::link_test::{LinkTestReply, LinkTestRequest};
 use nyala_wire::map::{
     CapacityPool, ClusterMap, Consistency, Group, MemberState, Node, Placement, PlannedMoves, Pool, Reachability,
     Rebalance, Role, Settings, SlotMove, SlotRange, Target, TargetKind,
@@ -14,6 +16,7 @@ use nyala_wire::meta::Want;
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::mgmt::{Capacity, LinkReport, LinkState, RecallReport, ServiceStats, TargetCapacity, UnansweredRecall};
 use nyala_wire::storage::ChunkFileId;
+use nyala_wire::subtree_proofs::{InodeProof, Proven};
 use nyala_wire::trace::{TraceReply, TraceRequest, TracedPart, TracedRequest};
 use nyala_wire::{
     Attr, ClusterId, ErrorCode, FileKind, GroupId, InodeId, Layout, MapVersion, NodeId, Pattern, PoolId, SessionId,
@@ -51,6 +54,13 @@ impl Shape for Layout {
         &[(0, "Layout", &["pattern", "chunk_bytes", "targets"])];
 }
 
+impl Sample for Network {
+    fn sample(tape: &mut Tape) -> Self {
+        let text = format!("10.{}.0.0/16", tape.byte());
+        text.parse().unwrap()
+    }
+}
+
 impl Sample for Layout {
     /// One without chunks or targets would be refused.
     fn sample(tape: &mut Tape) -> Self {
@@ -65,7 +75,11 @@ structures! {
     Attr { inode, kind, perm, nlink, uid, gid, rdev, size, atime, mtime, ctime, btime, allocated, no_xattrs, split }
     Capacity { total_bytes, free_bytes, total_inodes, free_inodes }
     ChunkFileId { inode, index }
-    ClusterMap { version, cluster, nodes, targets, groups, pools, slots, settings, moves, emptied, planned, key_rules }
+    ClusterMap { version, cluster, nodes, targets, groups, pools, slots, settings, moves, emptied, planned, key_rules, access_rules }
+    AccessRule { rule, network, subtree, admit }
+    Subtree { inode, path }
+    InodeProof { inode, proof }
+    Proven { root, proofs }
     IdRange { client, server, count }
     KeyRule { key, read_only, squash, anonymous_uid, anonymous_gid, users, groups }
     Group { id, kind, epoch, members, states, term, since, fencing, resync_stopped, full, losses, serves }
@@ -75,6 +89,8 @@ structures! {
     TraceReply { requests }
     TracedRequest { request, message_type, total_ns, parts }
     TracedPart { name, ns }
+    LinkTestRequest { to, bytes, within_ms }
+    LinkTestReply { local, round_trip_us, mtu, segment, large, sent_bytes, sent_us }
     ServiceStats { cpu_us, resident_bytes, uptime_s, counters, recalls, links }
     RecallReport { oldest, more, outstanding }
     UnansweredRecall { session, client, age_ms, inodes }
@@ -94,6 +110,7 @@ structures! {
 }
 
 enums! {
+    Admit { 0 Held {} 1 Free {} 2 Refused {} }
     Squash { 0 None {} 1 Root {} 2 All {} }
     CapacityPool { 0 Normal {} 1 Low {} 2 Emergency {} }
     Consistency { 0 Good {} 1 NeedsResync {} 2 Bad {} }

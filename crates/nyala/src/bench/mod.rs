@@ -7,7 +7,7 @@ mod all;
 mod args;
 mod failure;
 mod floors;
-mod host;
+pub mod host;
 mod mirrored;
 mod report;
 mod sessions;

@@ -24,6 +24,12 @@ pub fn run(command: KeyCommand, output: Output) -> Outcome {
                 let rule = args.rule()?;
                 let cluster = args.cluster.find()?;
                 only_clients(&cluster, &args.id)?;
+                if cluster.map().await?.access_rules.iter().any(|other| other.clients() == (&args.id, None)) {
+                    return Err(Failure::failed(format!(
+                        "key {0} has an access rule, which counts instead; change that: nyala access set {0}",
+                        args.id
+                    )));
+                }
                 set(&cluster, rule, args.yes).await
             }
             KeyCommand::Clear(args) => {
@@ -52,7 +58,7 @@ async fn set(cluster: &Cluster, rule: KeyRule, yes: bool) -> Result<(Vec<KeyRule
 }
 
 /// Services and commands are held to nothing, so a rule of a key that is theirs as well would be a mistake.
-fn only_clients(cluster: &Cluster, id: &str) -> Result<(), Failure> {
+pub(super) fn only_clients(cluster: &Cluster, id: &str) -> Result<(), Failure> {
     let grants = cluster.secret.grants();
     let Some(grant) = grants.iter().find(|grant| *grant.key == *id) else {
         return Err(Failure::failed(format!("the secret file has no key {id}; see nyala secret list")));

@@ -2,36 +2,44 @@
 
 //! Rules of keys as a table.
 
-use super::key_args::Pair;
+use super::held_args::Pair;
 use crate::output::Table;
 use nyala_wire::key_rules::{IdRange, KeyRule, Squash};
 
 /// A row for each rule.
 pub fn table(rules: &[KeyRule]) -> String {
     let mut table = Table::new(&["KEY", "READ-ONLY", "SQUASH", "ANONYMOUS", "USERS", "GROUPS"]);
-    let ranges = |ranges: &[IdRange]| match ranges {
-        [] => "-".to_owned(),
-        ranges => {
-            let texts = ranges.iter().map(|range| format!("{}:{}:{}", range.client, range.server, range.count));
-            texts.collect::<Vec<_>>().join(",")
-        }
-    };
     for rule in rules {
-        let squash = match rule.squash {
-            Squash::None => "none",
-            Squash::Root => "root",
-            Squash::All => "all",
-        };
         table.row([
             rule.key.clone(),
             if rule.read_only { "yes" } else { "no" }.to_owned(),
-            squash.to_owned(),
+            squash(rule.squash).to_owned(),
             Pair(rule.anonymous_uid, rule.anonymous_gid).to_string(),
             ranges(&rule.users),
             ranges(&rule.groups),
         ]);
     }
     table.render()
+}
+
+/// Who is squashed, as the flag says it.
+pub(super) fn squash(whom: Squash) -> &'static str {
+    match whom {
+        Squash::None => "none",
+        Squash::Root => "root",
+        Squash::All => "all",
+    }
+}
+
+/// Ranges of ids, as the flags say them.
+pub(super) fn ranges(ranges: &[IdRange]) -> String {
+    match ranges {
+        [] => "-".to_owned(),
+        ranges => {
+            let texts = ranges.iter().map(|range| format!("{}:{}:{}", range.client, range.server, range.count));
+            texts.collect::<Vec<_>>().join(",")
+        }
+    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::config::{MgmtdSettings, Settings, load, load_default};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, show};
 use crate::role::block_on;
-use nyala_mgmt::{MgmtConfig, Remains};
+use nyala_mgmt::Remains;
 use nyala_transport::{HandshakeConfig, Role, Secret};
 use std::path::PathBuf;
 
@@ -39,7 +39,8 @@ pub fn run(args: MgmtRecoverArgs, output: Output) -> Outcome {
     let file: MgmtdSettings = args.config.as_deref().map_or_else(load_default, load)?;
     let config = flags.over(file).resolve()?;
     let remains = nyala_mgmt::look_at_remains(&config.dir)?;
-    let answering = block_on(async { answering(&config, &remains).await })?;
+    let secret = Secret::load(&config.secret_file)?;
+    let answering = block_on(async { answering(secret, config.encrypt, &remains).await })?;
     if !args.yes {
         return show(output, &Report { remains, answering, recovered: false }, text);
     }
@@ -55,19 +56,20 @@ pub fn run(args: MgmtRecoverArgs, output: Output) -> Outcome {
 }
 
 /// Who ordered it: no key proves it, but the right to write the directory.
-fn user() -> String {
+pub fn user() -> String {
     format!("uid {}", rustix::process::getuid().as_raw())
 }
 
-/// The other management nodes that answer where they were, with this cluster's secret.
-async fn answering(config: &MgmtConfig, remains: &Remains) -> Result<Vec<String>, Failure> {
-    let secret = Secret::load(&config.secret_file)?;
+/// The management nodes that answer where they were, with this cluster's secret; the node of the directory, too, of which another directory
+/// may be in use.
+pub async fn answering(secret: Secret, encrypt: bool, remains: &Remains) -> Result<Vec<String>, Failure> {
     let cluster = u128::from_le_bytes(remains.cluster.0);
-    let handshake = HandshakeConfig { encrypt: config.encrypt, ..HandshakeConfig::new(secret, cluster, Role::Mgmt, 0) };
+    let handshake = HandshakeConfig { encrypt, ..HandshakeConfig::new(secret, cluster, Role::Mgmt, 0) };
     let mut answering = Vec::new();
-    for other in &remains.others {
-        if let Some((address, _)) = ask_node(&other.addresses, &handshake).await.reached {
-            answering.push(format!("{} ({address})", other.alias));
+    let others = remains.others.iter().map(|other| (&other.alias, &other.addresses));
+    for (alias, addresses) in others.chain([(&remains.alias, &remains.addresses)]) {
+        if let Some((address, _)) = ask_node(addresses, &handshake).await.reached {
+            answering.push(format!("{alias} ({address})"));
         }
     }
     Ok(answering)

@@ -86,6 +86,7 @@ mod tests {
             recoveries: 0,
             services: 5,
             targets: 8,
+            addresses: Vec::new(),
             groups: 4,
             others: (2..).take(others).map(other).collect(),
         };

@@ -2,7 +2,12 @@
 
 //! One subcommand per file.
 
+pub mod access;
+pub mod access_args;
+mod access_table;
 pub mod audit;
+pub mod backup;
+mod backup_text;
 pub mod completions;
 pub mod config_check;
 pub mod down;
@@ -18,7 +23,9 @@ pub mod health_bundle;
 pub mod health_check;
 pub mod health_df;
 pub mod health_net;
+pub mod health_service;
 mod health_slow;
+mod held_args;
 pub mod key;
 pub mod key_args;
 mod key_table;
@@ -58,6 +65,8 @@ pub mod secret;
 pub mod set_alias;
 pub mod setup;
 pub mod setup_check;
+mod setup_check_links;
+mod setup_check_speed;
 pub mod start;
 pub mod stats;
 mod stats_counts;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! `nyala setup check`: is this host fit for its services? File systems, kernel, clock and network are looked at; nothing is changed.
+//! `nyala setup check`: is this host fit for its services, and do the servers of the cluster reach each other? File systems, kernel, clocks and
+//! network are looked at; nothing is changed.
 
+use super::setup_check_links::{ClockRow, LinkRow, render_clocks, render_links};
+use super::setup_check_speed::SpeedArgs;
 use crate::cluster::ClusterArgs;
 use crate::exit::{Exit, Outcome};
 use crate::host::{self, Gathered, RootArg};
@@ -24,6 +27,8 @@ pub struct SetupCheckArgs {
     #[arg(long)]
     offline: bool,
     #[command(flatten)]
+    speed: SpeedArgs,
+    #[command(flatten)]
     root: RootArg,
     #[command(flatten)]
     cluster: ClusterArgs,
@@ -40,6 +45,10 @@ struct Report {
     not_looked_at: Vec<String>,
     /// Round trips to servers.
     round_trips: Vec<RoundTrip>,
+    /// Ways between servers, one for each address.
+    links: Vec<LinkRow>,
+    /// Clocks, one for each host.
+    clocks: Vec<ClockRow>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -62,13 +71,20 @@ fn exit(findings: &[Finding], strict: bool) -> Exit {
 }
 
 fn look(args: &SetupCheckArgs) -> Report {
-    let cluster = (!args.offline).then(|| args.cluster.find());
+    let cluster = (!args.offline).then(|| (args.cluster.find(), args.speed.test()));
     let Gathered { facts, looked_at, not_looked_at, unreached } =
         host::gather(&args.root.root(), &args.targets, cluster);
     let mut findings = check(&facts);
     findings.extend(unreached.map(|is| management_away(&is)));
     findings.sort_by_key(|finding| (finding.level, finding.area));
-    Report { findings, looked_at, not_looked_at, round_trips: facts.nodes.into_iter().filter_map(round_trip).collect() }
+    Report {
+        findings,
+        looked_at,
+        not_looked_at,
+        round_trips: facts.nodes.into_iter().filter_map(round_trip).collect(),
+        links: facts.links.into_iter().map(LinkRow::from).collect(),
+        clocks: facts.clocks.into_iter().map(ClockRow::from).collect(),
+    }
 }
 
 fn management_away(error: &str) -> Finding {
@@ -112,6 +128,8 @@ fn render(report: &Report) -> String {
         }
         text += &format!("\n{}", table.render());
     }
+    text += &render_links(&report.links);
+    text += &render_clocks(&report.clocks);
     text += &format!("\nLooked at: {}\n", report.looked_at.join("; "));
     text += &report.not_looked_at.iter().map(|what| format!("Not looked at: {what}\n")).collect::<String>();
     text
@@ -128,6 +146,7 @@ mod tests {
             targets: Vec::new(),
             strict: false,
             offline: true,
+            speed: SpeedArgs::default(),
             root: RootArg { root: host.dir.path().to_owned() },
             cluster: ClusterArgs::default(),
         }

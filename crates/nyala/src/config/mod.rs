@@ -14,6 +14,8 @@ mod memory;
 mod meta;
 mod mgmtd;
 mod mon;
+#[cfg(test)]
+mod reference;
 mod storage;
 mod target;
 mod transport;

@@ -2,6 +2,7 @@
 
 //! All facts about this host, and what could not be found out.
 
+use super::links::{SpeedTest, links};
 use super::{Root, clock, directories, file_system, hardware, interfaces, kernel_files, nodes, swap};
 use crate::cluster::Cluster;
 use crate::exit::Failure;
@@ -22,8 +23,9 @@ pub struct Gathered {
     pub unreached: Option<String>,
 }
 
-/// Looks at the host, with further directories of storage targets, and asks the servers of a cluster; none where nobody is to be asked.
-pub fn gather(root: &Root, targets: &[PathBuf], cluster: Option<Result<Cluster, Failure>>) -> Gathered {
+/// Looks at the host, with further directories of storage targets, and asks the servers of a cluster, which then try to reach each other;
+/// none where nobody is to be asked.
+pub fn gather(root: &Root, targets: &[PathBuf], cluster: Option<(Result<Cluster, Failure>, SpeedTest)>) -> Gathered {
     let mut all = Gathered::default();
     let facts = &mut all.facts;
     (facts.swap, facts.clock) = (swap(root), clock());
@@ -47,11 +49,16 @@ pub fn gather(root: &Root, targets: &[PathBuf], cluster: Option<Result<Cluster, 
     }
     match cluster {
         None => all.not_looked_at.push("servers: --offline".into()),
-        Some(Err(error)) => all.not_looked_at.push(format!("servers: {}", error.message)),
-        Some(Ok(cluster)) => match block_on(async { nodes(&cluster).await }) {
-            Ok(nodes) => facts.nodes = nodes,
-            Err(error) => all.unreached = Some(error.message),
-        },
+        Some((Err(error), _)) => all.not_looked_at.push(format!("servers: {}", error.message)),
+        Some((Ok(cluster), speed)) => {
+            match block_on(async { Ok((nodes(&cluster).await?, links(&cluster, speed).await?)) }) {
+                Ok((nodes, looked)) => {
+                    (facts.nodes, facts.links, facts.clocks) = (nodes, looked.links, looked.clocks);
+                    all.not_looked_at.extend(looked.not_looked_at);
+                }
+                Err(error) => all.unreached = Some(error.message),
+            }
+        }
     }
     let settings = facts.settings.iter().filter(|file| file.texts.own.is_some()).count();
     let devices: Vec<&str> = hardware.devices.iter().map(|device| device.name.as_str()).collect();
@@ -60,8 +67,9 @@ pub fn gather(root: &Root, targets: &[PathBuf], cluster: Option<Result<Cluster, 
     all.looked_at.push(format!("{settings} settings of the kernel"));
     all.looked_at.push(format!("block devices: {devices}"));
     all.looked_at.push(format!("{} interfaces, {} servers", facts.interfaces.len(), facts.nodes.len()));
+    all.looked_at.push(format!("{} ways between servers, clocks of {} hosts", facts.links.len(), facts.clocks.len()));
     if facts.clock.is_some() {
-        all.looked_at.push("the clock of this host; the protocol has no times of others to compare it with".into());
+        all.looked_at.push("whether something keeps the clock of this host in step".into());
     }
     all
 }

@@ -11,6 +11,7 @@ mod clock;
 mod devices;
 mod directories;
 mod gather;
+mod links;
 mod network;
 mod root;
 
@@ -18,6 +19,7 @@ pub use clock::clock;
 pub use devices::{below, processors};
 pub use directories::{Directory, directories, file_system};
 pub use gather::{Gathered, gather};
+pub use links::SpeedTest;
 pub use network::{interfaces, nodes, sharing_subnets};
 pub use root::{Root, RootArg};
 

@@ -8,7 +8,7 @@ use crate::command::words::word;
 use crate::exit::{Failure, io};
 use if_addrs::{IfAddr, Interface as Known};
 use nyala_tune::facts::{Interface, Node};
-use nyala_wire::map::Role;
+use nyala_wire::map::{Node as MapNode, Role};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 /// How often a server is asked; the shortest round trip counts.
@@ -59,6 +59,16 @@ pub fn sharing_subnets(interfaces: &[Interface]) -> Vec<String> {
     interfaces.iter().filter(shares).map(|own| own.name.clone()).collect()
 }
 
+/// How a server is called in what is shown, as in `storage s1 [ID: 3]`.
+pub fn server_name(node: &MapNode) -> String {
+    format!("{} {} [ID: {}]", word(&node.role), node.alias, node.id)
+}
+
+/// The addresses of this host; none where the kernel does not say.
+pub fn local_addresses() -> Vec<IpAddr> {
+    known().map_or_else(|_| Vec::new(), |known| known.iter().map(Known::ip).collect())
+}
+
 /// Every server of the cluster, as this host reaches it.
 pub async fn nodes(cluster: &Cluster) -> Result<Vec<Node>, Failure> {
     let known = known()?;
@@ -72,7 +82,7 @@ pub async fn nodes(cluster: &Cluster) -> Result<Vec<Node>, Failure> {
             }
         }
         nodes.push(Node {
-            name: format!("{} {} [ID: {}]", word(&node.role), node.alias, node.id),
+            name: server_name(&node),
             interface: answer.reached.and_then(|(address, _)| interface_to(address, &known)),
             round_trip_us: answer.reached.map(|(_, micros)| micros),
             failed: answer.failed.iter().map(|(address, error)| (address.to_string(), error.to_string())).collect(),

@@ -36,6 +36,13 @@ pub struct Part {
     brief: String,
 }
 
+impl Part {
+    /// `done` of `total`, at this pace.
+    pub fn of(pace: &Pace, (what, unit): (&str, Counted), done: u64, total: u64) -> Part {
+        Part { done, total, brief: pace.brief(what, unit, total) }
+    }
+}
+
 /// Where it is shown.
 pub struct Shown {
     bar: ProgressBar,
@@ -136,7 +143,7 @@ pub async fn during_on<T>(
                 let mut shown = shown.borrow_mut();
                 pace.note(shown.began().elapsed(), done);
                 let total = total.filter(|total| *total >= done && *total > 0);
-                let part = total.map(|total| Part { done, total, brief: pace.brief(what, unit, total) });
+                let part = total.map(|total| Part::of(&pace, (what, unit), done, total));
                 shown.tell(|| pace.line(what, unit, total), part);
             }
         }

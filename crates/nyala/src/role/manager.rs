@@ -8,17 +8,16 @@
 //! network, so that it then counts as dead, and the service manager ends and starts it. Management may be away: the service
 //! waits for it, and is not ready meanwhile.
 
-use crate::cluster::{Cluster, ask_node};
+use super::Asked;
+use crate::cluster::ask_node;
 use crate::exit::Failure;
 use std::convert::Infallible;
 use std::ffi::OsStr;
 use std::future::Future;
 use std::io::{Error, ErrorKind};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{self as unix, UnixDatagram};
-use std::path::Path;
 use std::time::Duration;
 
 /// Pause between questions to a service that is not ready.
@@ -29,19 +28,13 @@ const AGAIN: Duration = Duration::from_secs(1);
 const ASKED: u32 = 6;
 
 /// Runs a service and, beside it, tells the service manager about it.
-pub async fn watched<T>(
-    listen: SocketAddr,
-    secret: &Path,
-    encrypt: bool,
-    service: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
+pub async fn watched<T>(asked: Asked, service: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     if Manager::found().is_none() {
         return service.await;
     }
-    let handshake = Cluster::new(Vec::new(), secret, encrypt)?.handshake();
-    let asked = own_address(listen);
-    let answers = async || ask_node(&[asked], &handshake).await.reached.is_some();
-    watched_by(answers, &format!("answers at {asked}"), service).await
+    let handshake = asked.handshake()?;
+    let answers = async || ask_node(&[asked.at()], &handshake).await.reached.is_some();
+    watched_by(answers, &format!("answers at {}", asked.at()), service).await
 }
 
 /// The same for a service that shows in another way that it is `alive`; `what` it does then is said to the manager.
@@ -62,16 +55,6 @@ pub fn stopping() {
     if let Some(manager) = Manager::found() {
         manager.says("STOPPING=1\nSTATUS=stopping\n");
     }
-}
-
-/// The address under which a service that listens there can be reached on this host.
-fn own_address(listen: SocketAddr) -> SocketAddr {
-    let ip = match listen.ip() {
-        ip if !ip.is_unspecified() => ip,
-        IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
-    };
-    SocketAddr::new(ip, listen.port())
 }
 
 /// A service manager that listens.
@@ -151,14 +134,6 @@ impl Manager {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_service_is_asked_where_it_listens() {
-        let at = |listen: &str| own_address(listen.parse().unwrap()).to_string();
-        assert_eq!(at("0.0.0.0:8005"), "127.0.0.1:8005");
-        assert_eq!(at("[::]:8005"), "[::1]:8005");
-        assert_eq!(at("10.1.2.3:8005"), "10.1.2.3:8005");
-    }
 
     #[test]
     fn a_manager_that_does_not_listen_holds_nobody_up() {

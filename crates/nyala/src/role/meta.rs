@@ -2,9 +2,10 @@
 
 //! `nyala meta`: runs a metadata service until SIGTERM or SIGINT.
 
-use super::{ServiceArgs, block_on, manager, stop_signal};
+use super::{Asked, ServiceArgs, block_on, manager, stop_signal};
 use crate::config::MetaSettings;
 use crate::exit::{Exit, Failure, Outcome};
+use nyala_meta::MetaConfig;
 
 /// Flags of `nyala meta`.
 #[derive(Clone, Debug, clap::Args)]
@@ -15,13 +16,22 @@ pub struct MetaArgs {
     settings: MetaSettings,
 }
 
+/// How a service with these flags is asked whether it is well.
+pub fn asked(args: MetaArgs) -> Result<Asked, Failure> {
+    Ok(asked_of(&args.service.settings(args.settings)?.resolve()?))
+}
+
+fn asked_of(config: &MetaConfig) -> Asked {
+    let listen = config.listen;
+    Asked::new(listen, &config.secret_file, config.encrypt)
+}
+
 /// Runs the service.
 pub fn run(args: MetaArgs) -> Outcome {
     args.service.detach();
     super::make_files_private();
     let config = args.service.settings(args.settings)?.resolve()?;
-    let (secret, encrypt) = (config.secret_file.clone(), config.encrypt);
-    let listen = config.listen;
+    let asked = asked_of(&config);
     block_on(async {
         let stop = stop_signal()?;
         let service = async {
@@ -30,7 +40,7 @@ pub fn run(args: MetaArgs) -> Outcome {
                 Failure::from(error)
             })
         };
-        manager::watched(listen, &secret, encrypt, service).await
+        manager::watched(asked, service).await
     })?;
     Ok(Exit::Ok)
 }

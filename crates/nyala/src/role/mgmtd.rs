@@ -2,9 +2,10 @@
 
 //! `nyala mgmtd`: runs a management service until SIGTERM or SIGINT.
 
-use super::{ServiceArgs, block_on, manager, stop_signal};
+use super::{Asked, ServiceArgs, block_on, manager, stop_signal};
 use crate::config::MgmtdSettings;
 use crate::exit::{Exit, Failure, Outcome};
+use nyala_mgmt::MgmtConfig;
 
 /// Flags of `nyala mgmtd`.
 #[derive(Clone, Debug, clap::Args)]
@@ -15,13 +16,22 @@ pub struct MgmtdArgs {
     settings: MgmtdSettings,
 }
 
+/// How a service with these flags is asked whether it is well.
+pub fn asked(args: MgmtdArgs) -> Result<Asked, Failure> {
+    Ok(asked_of(&args.service.settings(args.settings)?.resolve()?))
+}
+
+fn asked_of(config: &MgmtConfig) -> Asked {
+    let listen = config.listen.first().copied().unwrap_or_else(|| ([0, 0, 0, 0], crate::config::MGMT_PORT).into());
+    Asked::new(listen, &config.secret_file, config.encrypt)
+}
+
 /// Runs the service.
 pub fn run(args: MgmtdArgs) -> Outcome {
     args.service.detach();
     super::make_files_private();
     let config = args.service.settings(args.settings)?.resolve()?;
-    let (secret, encrypt) = (config.secret_file.clone(), config.encrypt);
-    let listen = config.listen.first().copied().unwrap_or_else(|| ([0, 0, 0, 0], crate::config::MGMT_PORT).into());
+    let asked = asked_of(&config);
     block_on(async {
         let stop = stop_signal()?;
         let service = async {
@@ -30,7 +40,7 @@ pub fn run(args: MgmtdArgs) -> Outcome {
                 Failure::from(error)
             })
         };
-        manager::watched(listen, &secret, encrypt, service).await
+        manager::watched(asked, service).await
     })?;
     Ok(Exit::Ok)
 }

@@ -5,6 +5,7 @@
 //! **Failure model.** SIGTERM and SIGINT ask for an orderly end; a second one ends the process at once, for when the
 //! first is stuck on a disk or a network that does not answer.
 
+mod asked;
 mod ended;
 mod manager;
 pub mod meta;
@@ -16,6 +17,8 @@ mod mount_flags;
 mod mount_serve;
 mod mount_wait;
 pub mod storage;
+
+pub use asked::Asked;
 
 use crate::config::{Settings, load, load_default};
 use crate::exit::{Failure, io};

@@ -2,9 +2,10 @@
 
 //! `nyala storage`: runs a storage service until SIGTERM or SIGINT.
 
-use super::{ServiceArgs, block_on, manager, stop_signal};
+use super::{Asked, ServiceArgs, block_on, manager, stop_signal};
 use crate::config::StorageSettings;
 use crate::exit::{Exit, Failure, Outcome};
+use nyala_storage::StorageConfig;
 
 /// Flags of `nyala storage`.
 #[derive(Clone, Debug, clap::Args)]
@@ -15,13 +16,22 @@ pub struct StorageArgs {
     settings: StorageSettings,
 }
 
+/// How a service with these flags is asked whether it is well.
+pub fn asked(args: StorageArgs) -> Result<Asked, Failure> {
+    Ok(asked_of(&args.service.settings(args.settings)?.resolve()?))
+}
+
+fn asked_of(config: &StorageConfig) -> Asked {
+    let listen = if config.targets.is_empty() { config.drive_listen } else { config.listen };
+    Asked::new(listen, &config.secret_file, config.encrypt)
+}
+
 /// Runs the service.
 pub fn run(args: StorageArgs) -> Outcome {
     args.service.detach();
     super::make_files_private();
     let config = args.service.settings(args.settings)?.resolve()?;
-    let (secret, encrypt) = (config.secret_file.clone(), config.encrypt);
-    let listen = if config.targets.is_empty() { config.drive_listen } else { config.listen };
+    let asked = asked_of(&config);
     block_on(async {
         let stop = stop_signal()?;
         let service = async {
@@ -30,7 +40,7 @@ pub fn run(args: StorageArgs) -> Outcome {
                 Failure::from(error)
             })
         };
-        manager::watched(listen, &secret, encrypt, service).await
+        manager::watched(asked, service).await
     })?;
     Ok(Exit::Ok)
 }

@@ -23,7 +23,8 @@ pub enum SetupCommand {
     Mon(MonSetup),
     /// Set up this host for commands and mounts
     Client(ClientSetup),
-    /// Look at file systems, kernel, clock and network of this host, and say what to change; exit code 6 for a danger
+    /// Look at file systems, kernel, clocks and network of this host, and at the ways between servers; say what to change; exit code 6 for a
+    /// danger
     Check(SetupCheckArgs),
 }
 

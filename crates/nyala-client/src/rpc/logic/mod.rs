@@ -6,6 +6,7 @@ pub mod acknowledged;
 pub(crate) mod checksum;
 pub mod effects;
 pub mod group_numbers;
+pub(crate) mod proofs;
 pub mod replay_log;
 pub(crate) mod replay_messages;
 pub mod segments;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! `docs/operating.md` as commands: each code span that begins with `nyala`, and each code block. Which of them ran is kept.
+//! `docs/operating.md`, or another page, as commands: each code span that begins with `nyala`, and each code block. Which of them ran is kept.
 
 use nyala_e2e::binary;
 use std::collections::BTreeSet;
@@ -15,7 +15,14 @@ pub struct Page {
 
 impl Page {
     pub fn read() -> Page {
-        let text = fs::read_to_string(binary::repository().join("docs/operating.md")).unwrap();
+        let page = Page::of("docs/operating.md");
+        assert!(page.commands.len() > 40 && page.blocks.len() >= 2, "{:?} {:?}", page.commands, page.blocks);
+        page
+    }
+
+    /// Another page.
+    pub fn of(path: &str) -> Page {
+        let text = fs::read_to_string(binary::repository().join(path)).unwrap();
         let (mut commands, mut blocks) = (BTreeSet::new(), Vec::new());
         // Every other part lies within a fence; in the others, every other one within a pair of backquotes.
         for (number, part) in text.split("```").enumerate() {
@@ -27,7 +34,6 @@ impl Page {
             let spans = part.split('`').enumerate().filter(|(number, _)| number % 2 == 1).map(|(_, span)| span);
             commands.extend(spans.filter(|span| span.starts_with("nyala ")).map(str::to_owned));
         }
-        assert!(commands.len() > 40 && blocks.len() >= 2, "{commands:?} {blocks:?}");
         Page { commands, blocks, ran: BTreeSet::new() }
     }
 

@@ -27,16 +27,26 @@ pub struct Site {
 
 impl Site {
     pub fn new(names: &[&'static str]) -> Site {
+        Site::with(Page::read(), names)
+    }
+
+    /// Machines on which the commands of a page run.
+    pub fn with(page: Page, names: &[&'static str]) -> Site {
         let root = tempfile::Builder::new().prefix("nyala-site-").tempdir_in("/var/tmp").unwrap().keep();
         let guard = Command::new(sibling("nyala-e2e-guard")).arg(&root).stdin(Stdio::piped()).spawn().unwrap();
         let switch = Switch::make(&root);
         let machine = |(number, name): (u8, &&'static str)| (*name, Machine::make(&root, &switch, number, name));
         let machines = (1..).zip(names).map(machine).collect();
-        Site { page: Page::read(), machines, root, guard, files: 0 }
+        Site { page, machines, root, guard, files: 0 }
     }
 
     pub fn on(&mut self, name: &str) -> &mut Machine {
         &mut self.machines.iter_mut().find(|(machine, _)| *machine == name).expect("there is such a machine").1
+    }
+
+    /// A disk, by its name, which any machine may have, one after the other.
+    pub fn disk(&self, name: &str) -> PathBuf {
+        self.root.join("disk").join(name)
     }
 
     pub fn address(&mut self, name: &str) -> String {

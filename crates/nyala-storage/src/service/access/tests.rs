@@ -17,7 +17,7 @@ const ROLES: [(char, Role); 7] = [
 ];
 
 fn asker(role: Role, read_only: bool) -> Asker {
-    Asker { role, rules: KeyRules { read_only } }
+    Asker { role, rules: KeyRules { read_only }, root: None, refused: false }
 }
 
 #[test]
@@ -27,6 +27,7 @@ fn each_message_is_for_its_roles_alone() {
         (STORAGE_WRITE, "cmsa"),
         (STORAGE_READ, "cmsa"),
         (STORAGE_GROUP, "cmsa"),
+        (STORAGE_PROOFS, "cmsa"),
         (STORAGE_REPLICA, "s"),
         (STORAGE_REPLICAS, "s"),
         (STORAGE_RAID, "a"),
@@ -86,4 +87,15 @@ fn each_operation_is_for_its_roles_and_rules_alone() {
         assert_eq!(asker(Role::Client, true).op(&op).is_ok(), *read_only, "{name} with a read-only key");
         assert_eq!(asker(Role::Meta, true).op(&op).is_ok(), asker(Role::Meta, false).op(&op).is_ok());
     }
+}
+
+#[test]
+fn who_is_refused_may_nothing_and_who_is_kept_to_a_directory_has_to_prove() {
+    let refused = Asker { refused: true, ..asker(Role::Client, false) };
+    for message_type in [STORAGE, STORAGE_READ, STORAGE_WRITE, STORAGE_GROUP, STORAGE_PROOFS, PING] {
+        assert_eq!(refused.message(message_type).map_err(|error| error.code), Err(ErrorCode::ACCESS));
+    }
+    let (proven, kept) = (ProvenInodes::default(), Asker { root: Some(InodeId(9)), ..asker(Role::Client, false) });
+    assert_eq!(kept.uses(&proven, InodeId(5)).map_err(|error| error.code), Err(ErrorCode::PROOF_NEEDED));
+    assert_eq!(asker(Role::Client, false).uses(&proven, InodeId(5)), Ok(()));
 }

@@ -149,6 +149,18 @@ impl Call {
         }
     }
 
+    /// The inodes of all files whose chunks it uses.
+    pub fn inodes(&self) -> Vec<InodeId> {
+        match &self.asked {
+            Asked::Change(change, request) => match &request.op {
+                ChangeOp::Write(_) => vec![change.file.inode],
+                ChangeOp::Other(file, op) => op.inodes(file.inode),
+            },
+            Asked::Read(file, ..) => vec![file.inode],
+            Asked::Sync => Vec::new(),
+        }
+    }
+
     /// The inode of the file that it is about.
     pub fn inode(&self) -> Option<InodeId> {
         match &self.asked {
