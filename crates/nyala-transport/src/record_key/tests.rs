@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//! Records that both sides seal and open, and that other builds read.
+
 use super::*;
 use crate::crypto;
 

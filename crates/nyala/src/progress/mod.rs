@@ -8,12 +8,13 @@
 
 mod layout;
 mod pace;
+mod part;
 
 pub use pace::{Counted, Pace};
-
-use layout::{BAR, LINE, fitting, style};
+pub use part::Part;
 
 use indicatif::{ProgressBar, ProgressDrawTarget};
+use layout::{BAR, LINE, fitting, style};
 use std::cell::RefCell;
 use std::future::Future;
 use std::io::IsTerminal;
@@ -28,20 +29,6 @@ const IN_LOG: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(250);
 /// How often the line on a terminal is drawn, a second.
 const DRAWN_A_SECOND: u8 = 5;
-/// How much of how much is done.
-pub struct Part {
-    done: u64,
-    total: u64,
-    /// What is said where the whole line does not fit beside a bar.
-    brief: String,
-}
-
-impl Part {
-    /// `done` of `total`, at this pace.
-    pub fn of(pace: &Pace, (what, unit): (&str, Counted), done: u64, total: u64) -> Part {
-        Part { done, total, brief: pace.brief(what, unit, total) }
-    }
-}
 
 /// Where it is shown.
 pub struct Shown {
