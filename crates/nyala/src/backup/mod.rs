@@ -3,7 +3,7 @@
 //! Copies of what management and metadata services keep, made while the service is stopped, and put back into an empty directory.
 //!
 //! - [`source`]: what a directory is, whether it is whole, and keeping its service from starting meanwhile.
-//! - [`manifest`]: what a backup says of itself. [`write`], [`mod@read`]: the file, a gzipped tar.
+//! - [`manifest`]: what a backup says of itself. [`mod@write`], [`mod@read`]: the file, a gzipped tar.
 //!
 //! **Failure model.** The service may run: it has the lock, and nothing is copied. The directory may be damaged: its log is replayed and every page of its
 //! tables read first, and what is not whole is refused, so that no backup of it takes the place of a good one. The disk may be full, or the command die:
