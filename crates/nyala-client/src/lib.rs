@@ -31,6 +31,7 @@ pub use client::Client;
 pub use config::ClientConfig;
 pub use error::{Error, Result};
 pub use file::handle::FileHandle;
+pub use nyala_transport::wall_clock;
 pub use rpc::acting_user::ActingUser;
 pub use rpc::transport::{ReachFuture, Rpc, RpcFuture};
 pub use types::{CacheListener, ClientStats, FsStats, Lookup, Mode, OpenOptions, SeekTarget, SetXattr, Withdraw};

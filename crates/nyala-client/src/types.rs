@@ -2,7 +2,7 @@
 
 //! Small public types of the client's interface.
 
-use nyala_wire::{Attr, InodeId, Time};
+use nyala_wire::{Attr, InodeId};
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
@@ -134,10 +134,4 @@ pub struct ClientStats {
     pub cached_bytes: u64,
     /// Read-ahead segments that were asked for in time.
     pub cache_hits: u64,
-}
-
-/// The wall clock, as stamps on the wire want it.
-pub(crate) fn wall_clock() -> Time {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    Time { seconds: since.as_secs() as i64, nanos: since.subsec_nanos() }
 }

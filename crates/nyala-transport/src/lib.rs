@@ -47,6 +47,7 @@ mod strangers;
 mod stream;
 mod sync;
 mod tcp_option;
+mod wall_clock;
 
 pub use admission::Admission;
 pub use budget::MemoryBudget;
@@ -66,3 +67,4 @@ pub use secret::proofs::Prover;
 pub use secret::{Secret, SecretError};
 pub use server::{Server, ServerOptions, Service, ShutdownHandle};
 pub use trace::Tracer;
+pub use wall_clock::wall_clock;

@@ -21,19 +21,19 @@ use crate::request::Reply;
 use crate::server::{Core, Service};
 use crate::stream::split;
 use crate::trace::{Followed, Moment, Record, Records, Sender, Traces};
+use crate::wall_clock::wall_clock;
 use bytes::Bytes;
 use nyala_wire::frame::Frame;
 use nyala_wire::frame::{Header, flags};
 use nyala_wire::relay::MAX_PATH_TEST;
 use nyala_wire::trace::TraceRequest;
-use nyala_wire::{Time, codec, message_type};
+use nyala_wire::{codec, message_type};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
-use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
 
 /// Reading stops while so many bytes of replies wait for the peer.
@@ -241,15 +241,9 @@ fn answered_here(outbox: &Outbox, frame: &Frame) -> Option<Reply> {
             Some(Reply::ok(Bytes::new()).with_payload(payload.into_iter().collect()))
         }
         message_type::TRACE => Some(recorded(&outbox.records.traces, frame)),
-        message_type::CLOCK => Some(Reply::ok(codec::encode(&wall_clock(SystemTime::now())))),
+        message_type::CLOCK => Some(Reply::ok(codec::encode(&wall_clock()))),
         _ => None,
     }
-}
-
-/// A clock before 1970 says 1970.
-fn wall_clock(now: SystemTime) -> Time {
-    let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
-    Time { seconds: i64::try_from(since.as_secs()).unwrap_or(i64::MAX), nanos: since.subsec_nanos() }
 }
 
 /// What is recorded of a trace.

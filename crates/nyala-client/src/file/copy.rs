@@ -13,7 +13,7 @@ use crate::file::ops::FileOps;
 use crate::file::state::File;
 use crate::rpc::bound::Bound;
 use crate::rpc::storage::ChunkRange;
-use crate::types::wall_clock;
+use nyala_transport::wall_clock;
 use nyala_wire::meta::MAX_FILE_BYTES;
 use nyala_wire::storage::{ChunkFileId, MAX_IO_BYTES, StorageOp, WriteVerifier};
 use nyala_wire::{DataLocation, ErrorCode, Layout, SessionId};

@@ -9,8 +9,8 @@ use crate::error::Result;
 use crate::file::state::File;
 use crate::file::state::content::Content;
 use crate::rpc::bound::Bound;
-use crate::types::wall_clock;
 use crate::writeback::owner::Writeback;
+use nyala_transport::wall_clock;
 use nyala_wire::SessionId;
 use std::sync::Arc;
 

@@ -13,13 +13,12 @@ use super::fs::NyalaFs;
 use super::{atime, attrs};
 use crate::types::*;
 use crate::{Errno, InvalRange};
-use nyala_client::{FileHandle, OpenOptions, SeekTarget};
+use nyala_client::{FileHandle, OpenOptions, SeekTarget, wall_clock};
+use nyala_wire::ErrorCode;
 use nyala_wire::meta::{DelegationMode, SetAttr, SetTime};
-use nyala_wire::{ErrorCode, Time};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What Linux adds to the flags of an open for execution; the C library does not name it.
 const FMODE_EXEC: i32 = 0x20;
@@ -79,7 +78,8 @@ pub fn opened(fs: &NyalaFs, handle: FileHandle, flags: i32, uncached: bool) -> O
     let counts_reads = flags & libc::O_NOATIME == 0;
     // Without a delegation, what the kernel has from earlier is not to be trusted; it was withdrawn, or nearly. And what the
     // kernel has it gives to readers without a word here: where the access time is due, the next read is to come here.
-    let due = counts_reads && fs.counts_reads() && handle.known_attr().is_some_and(|attr| atime::due(&attr, now()));
+    let due =
+        counts_reads && fs.counts_reads() && handle.known_attr().is_some_and(|attr| atime::due(&attr, wall_clock()));
     let keep_cache = !direct && !due && fs.is_delegated(handle.inode());
     if !direct {
         fs.cache.pages.note_open(handle.inode());
@@ -109,7 +109,7 @@ pub async fn read(fs: &NyalaFs, ino: Ino, args: &ReadArgs) -> Result<ReadData> {
         file.was_read.store(true, Ordering::Relaxed);
         // Without a delegation it is not known here whether it is due.
         if let Some(attr) = file.handle.known_attr().filter(|_| fs.is_delegated(inode(ino))) {
-            fs.access_times.read(&attr, now());
+            fs.access_times.read(&attr, wall_clock());
         }
     }
     Ok(ReadData::Segments(data))
@@ -233,11 +233,6 @@ pub async fn release(fs: &NyalaFs, ino: Ino, fh: Fh) -> Result<()> {
     file.handle.clone().release().await.map_err(|e| errno("release", ino, e))
 }
 
-fn now() -> Time {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Time { seconds: since.as_secs() as i64, nanos: since.subsec_nanos() }
-}
-
 /// Sets the access time of a file that was read, if that is due. The change time stays.
 async fn touch(fs: &NyalaFs, ino: Ino, handle: &FileHandle) {
     let id = inode(ino);
@@ -247,7 +242,7 @@ async fn touch(fs: &NyalaFs, ino: Ino, handle: &FileHandle) {
         None if noted.is_some() => fs.client.getattr(id).await.ok(),
         known => known,
     };
-    let time = noted.unwrap_or_else(now);
+    let time = noted.unwrap_or_else(wall_clock);
     if let Some(attr) = known.filter(|attr| attr.nlink > 0 && attr.atime < time && atime::due(attr, time)) {
         let set = SetAttr { atime: Some(SetTime::At(time)), ctime: Some(attr.ctime), ..SetAttr::default() };
         if let Err(error) = fs.client.setattr(id, set).await {

@@ -221,7 +221,7 @@ impl Host {
         let seed = u64::from_le_bytes(super::random::<8>()?);
         let state = Rc::new(state);
         let driver = Rc::new(Driver::new(state.clone(), seed, self.split_above));
-        driver.start(super::now()).await?;
+        driver.start(nyala_transport::wall_clock()).await?;
         tracing::info!(server = %state.me, target = %self.me, boot = state.boot, "metadata server is up");
         tokio::task::spawn_local(driver.clone().keep_time());
         tokio::task::spawn_local(garbage::collect(state.clone()));

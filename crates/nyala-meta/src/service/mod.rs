@@ -59,7 +59,7 @@ use nyala_wire::message_type::{
 };
 use nyala_wire::meta::{MetaOp, MetaRequest};
 use nyala_wire::mgmt::{Capacity, RegisterTarget, ServiceStats, TargetCapacity};
-use nyala_wire::{ClusterId, ErrorCode, MapVersion, TargetId, Time, WireError, codec};
+use nyala_wire::{ClusterId, ErrorCode, MapVersion, TargetId, WireError, codec};
 use reported::Reported;
 use std::future::Future;
 use std::net::SocketAddr;
@@ -225,12 +225,6 @@ fn open(
         let _ = failed.try_send(End::Failed(error.clone()));
     });
     Ok(Host::new(me, Tables::new(store)?, flusher, member, handshake, config.split_above, ends)?)
-}
-
-/// The time by the system's clock.
-fn now() -> Time {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    Time { seconds: since.as_secs() as i64, nanos: since.subsec_nanos() }
 }
 
 fn random<const N: usize>() -> Result<[u8; N], MetaError> {

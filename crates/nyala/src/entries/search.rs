@@ -11,7 +11,6 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::output::Output;
 use crate::progress::{Counted, Shown, during_on};
 use crate::role::block_on;
-use nyala_wire::Time;
 use serde::Serialize;
 use std::cell::{Cell, RefCell};
 use std::io::Stdout;
@@ -89,7 +88,7 @@ impl Search<'_> {
             let filter = self.filter.filter(&map, whole)?;
             let mut walk = Walk::new(&tree, &filter, self.max_depth.unwrap_or(usize::MAX), &running.passed);
             walk.begin(first).await;
-            while let Some(walked) = walk.next(now).await? {
+            while let Some(walked) = walk.next(nyala_transport::wall_clock).await? {
                 if !found(&walked)? {
                     return Ok(false);
                 }
@@ -100,10 +99,4 @@ impl Search<'_> {
         tree.leave().await;
         walked
     }
-}
-
-/// The wall clock, which ages are counted by.
-fn now() -> Time {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    Time { seconds: i64::try_from(since.as_secs()).unwrap_or(i64::MAX), nanos: since.subsec_nanos() }
 }

@@ -8,9 +8,8 @@
 use super::ask::Ask;
 use crate::exit::Failure;
 use nyala_wire::meta::{MetaOp, MetaRequest, Owner, Repair, Want};
-use nyala_wire::{ErrorCode, SessionId, TargetId, Time, WireError, codec, message_type};
+use nyala_wire::{ErrorCode, SessionId, TargetId, WireError, codec, message_type};
 use std::collections::HashMap;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// An operator's sessions.
 #[derive(Default)]
@@ -66,8 +65,7 @@ async fn send(
     sequence: u64,
     op: MetaOp,
 ) -> Result<Result<(), WireError>, Failure> {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let now = Time { seconds: since.as_secs() as i64, nanos: since.subsec_nanos() };
+    let now = nyala_transport::wall_clock();
     let (owner, want) = (Owner::default(), Want::NOTHING);
     let request =
         MetaRequest { session, sequence, acked_below: sequence, owner, now, op, want, caller: None, user: None };
