@@ -107,4 +107,4 @@ impl AccessRule {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -80,6 +80,15 @@ pub fn made(geometry: &Geometry, seed: u64) -> Vec<SimDrive> {
     drives
 }
 
+/// Whoever is behind catches up, and then a scrub finds nothing, and the content is the same.
+fn assert_catches_up(set: &DriveSet, content: &[u8], context: &str) {
+    while !set.rebuild_some(8).unwrap().done {}
+    set.begin_scrub(1);
+    while !set.scrub_some(8, 2).unwrap().done {}
+    assert_eq!((set.scrub().healed, set.scrub().lost), (0, 0), "{context}");
+    assert_eq!(set.read(OBJECT, 0..content.len() as u64).unwrap(), content, "{context}");
+}
+
 #[test]
 fn power_cuts_at_every_point_with_the_loss_of_drives() {
     let geometries = [(Level::Raid5, 3), (Level::Raid6, 5), (Level::Raid1, 2), (Level::Raid60 { groups: 2 }, 8)];
@@ -115,12 +124,7 @@ fn power_cuts_at_every_point_with_the_loss_of_drives() {
                 };
                 let content = set.read(OBJECT, 0..len as u64).unwrap_or_else(|error| panic!("{context}: {error}"));
                 oracle.check(&content, &context);
-                // Whoever is behind catches up, and then a scrub finds nothing.
-                while !set.rebuild_some(8).unwrap().done {}
-                set.begin_scrub(1);
-                while !set.scrub_some(8, 2).unwrap().done {}
-                assert_eq!((set.scrub().healed, set.scrub().lost), (0, 0), "{context}");
-                assert_eq!(set.read(OBJECT, 0..len as u64).unwrap(), content, "{context}");
+                assert_catches_up(&set, &content, &context);
             }
         }
     }
@@ -190,11 +194,7 @@ fn drives_that_go_one_after_the_other_come_back_together() {
             let set = open(&drives, &[]).unwrap_or_else(|error| panic!("{context}: {error}"));
             let content = set.read(OBJECT, 0..len as u64).unwrap_or_else(|error| panic!("{context}: {error}"));
             oracle.check(&content, &context);
-            while !set.rebuild_some(8).unwrap().done {}
-            set.begin_scrub(1);
-            while !set.scrub_some(8, 2).unwrap().done {}
-            assert_eq!((set.scrub().healed, set.scrub().lost), (0, 0), "{context}");
-            assert_eq!(set.read(OBJECT, 0..len as u64).unwrap(), content, "{context}");
+            assert_catches_up(&set, &content, &context);
         }
         assert!(stopped > 10, "RAID {level}: the set has stopped only {stopped} times");
     }

@@ -16,6 +16,7 @@ use nyala_wire::message_type::{
 };
 use nyala_wire::storage::StorageOp;
 use nyala_wire::{ErrorCode, InodeId, WireError};
+use subtree::ProvenInodes;
 
 /// Who asks, as far as it is proven.
 #[derive(Clone, Copy, Debug)]
@@ -27,8 +28,6 @@ pub(super) struct Asker {
     /// An access rule does not let it in.
     pub refused: bool,
 }
-
-use subtree::ProvenInodes;
 
 fn only(allowed: bool, says: &str) -> Result<(), WireError> {
     allowed.then_some(()).ok_or_else(|| ErrorCode::UNAUTHORIZED.with(says))

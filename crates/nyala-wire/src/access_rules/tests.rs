@@ -4,11 +4,11 @@
 
 use super::*;
 
-fn network(text: &str) -> Network {
+pub(crate) fn network(text: &str) -> Network {
     text.parse().unwrap()
 }
 
-fn rule(key: &str, from: Option<&str>) -> AccessRule {
+pub(crate) fn rule(key: &str, from: Option<&str>) -> AccessRule {
     let rule = KeyRule { read_only: true, ..KeyRule::none(key) };
     AccessRule { rule, network: from.map(network), subtree: None, admit: Admit::Held }
 }

@@ -3,17 +3,8 @@
 //! Which rule counts for whom.
 
 use super::*;
-use crate::access_rules::Network;
+use crate::access_rules::tests::{network, rule};
 use crate::key_rules::Squash;
-
-fn network(text: &str) -> Network {
-    text.parse().unwrap()
-}
-
-fn rule(key: &str, from: Option<&str>) -> AccessRule {
-    let rule = KeyRule { read_only: true, ..KeyRule::none(key) };
-    AccessRule { rule, network: from.map(network), subtree: None, admit: Admit::Held }
-}
 
 #[test]
 fn the_most_specific_rule_counts_alone() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Reads a backup, to show what it is or to put it back.
+//! Reads a backup, to show what it is or to put it back. Failure model: see the parent module.
 
 use super::manifest::{FILES, HEAD, Kind, MAX_TEXT, Manifest, SUMS, Sum};
 use super::write::Summed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The directory that a backup is made of: what it is, and whether it is whole. Its service cannot start while it is held.
+//! The directory that a backup is made of: what it is, and whether it is whole. Its service cannot start while it is held. Failure model: see the parent module.
 
 use super::manifest::{FORMAT, Kind, Manifest};
 use crate::exit::{Failure, io};

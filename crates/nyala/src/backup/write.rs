@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Writes a backup: beside its name, synced, and then under it.
+//! Writes a backup: beside its name, synced, and then under it. Failure model: see the parent module.
 
 use super::manifest::{FILES, HEAD, Manifest, SUMS, Sum};
 use super::source;

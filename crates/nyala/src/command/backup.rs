@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! `nyala backup …`: copies of what management and metadata services keep.
+//! `nyala backup …`: copies of what management and metadata services keep. Failure model: that of [`crate::backup`]; without `--yes` nothing is put back.
 
 use super::backup_text::{Report, lost, next, text};
 use super::mgmt_recover::{answering, user};

@@ -8,18 +8,17 @@
 
 use super::entry_create_args::CreateCommand;
 use super::entry_create_mounted::{Made, New, What, make_through_mount};
-use super::entry_info::{describe, render};
+use super::entry_info::{describe, render, show_all};
 use crate::cluster::{Cluster, ClusterArgs, Place, Way};
-use crate::entries::{gid, uid};
-use crate::exit::{Exit, Failure, Outcome, io};
-use crate::output::{Output, json, lines, print};
+use crate::entries::{gid, mounted, uid};
+use crate::exit::{Failure, Outcome};
+use crate::output::Output;
 use crate::role::block_on;
 use nyala_client::Client;
 use nyala_wire::meta::{EntryInfo, Owner};
 use nyala_wire::{ErrorCode, InodeId, StripePattern};
 use rustix::process::{getegid, geteuid};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Makes entries, and shows them.
@@ -44,13 +43,7 @@ pub fn run(command: CreateCommand, output: Output) -> Outcome {
         }
         Ok(())
     })?;
-    match (output, entries.as_slice()) {
-        (Output::Table, _) => print(&text),
-        (Output::Json, [entry]) => print(&json(entry)?),
-        (Output::Json, entries) => print(&json(&entries)?),
-        (Output::Ndjson, entries) => print(&lines(&entries)?),
-    }
-    .map(|_| Exit::Ok)
+    show_all(output, &entries, &text)
 }
 
 async fn make(args: &ClusterArgs, what: What, new: &New, path: &Path) -> Result<Made, Failure> {
@@ -104,14 +97,7 @@ async fn make_in(cluster: &Cluster, above: &Place, what: What, new: &New, name: 
 async fn directory_at(client: &Client, place: &Place) -> Result<InodeId, Failure> {
     match place {
         Place::InRoot(path) => Ok(client.resolve(path.as_os_str().as_bytes(), true).await?.inode),
-        Place::Mounted(path, mountpoint) => {
-            let metadata = std::fs::metadata(path).map_err(io("cannot look at the directory above"))?;
-            let root = std::fs::symlink_metadata(mountpoint).map_err(io("cannot look at the mount"))?;
-            if metadata.dev() != root.dev() {
-                return Err(Failure::failed("the directory above is on another file system"));
-            }
-            Ok(InodeId(metadata.ino()))
-        }
+        Place::Mounted(path, mountpoint) => Ok(mounted::at(path, mountpoint, true)?.inode),
     }
 }
 

@@ -4,8 +4,8 @@
 
 use super::words::word;
 use crate::cluster::{ClusterArgs, Place, Way, through_mount};
-use crate::entries::{FilterArgs, Search, Walked};
-use crate::exit::{Exit, Failure, Outcome, io};
+use crate::entries::{FilterArgs, Search, Walked, mounted};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, json, lines, print};
 use crate::role::block_on;
 use crate::units::Size;
@@ -16,7 +16,6 @@ use nyala_wire::{GroupId, InodeId, Pattern, PoolId, TargetId};
 use serde::{Serialize, Serializer};
 use std::cell::Cell;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Flags of `nyala entry info`.
@@ -107,8 +106,13 @@ pub fn run(args: EntryInfoArgs, output: Output) -> Outcome {
         }
         Ok(())
     })?;
-    match (output, entries.as_slice()) {
-        (Output::Table, _) => print(&text),
+    show_all(output, &entries, &text)
+}
+
+/// Prints entries, or `text`, which says the same in words. One alone is an object of JSON, several are a list.
+pub(super) fn show_all(output: Output, entries: &[Entry], text: &str) -> Outcome {
+    match (output, entries) {
+        (Output::Table, _) => print(text),
         (Output::Json, [entry]) => print(&json(entry)?),
         (Output::Json, entries) => print(&json(&entries)?),
         (Output::Ndjson, entries) => print(&lines(&entries)?),
@@ -128,14 +132,7 @@ fn recurse(args: &EntryInfoArgs, output: Output) -> Outcome {
 pub(super) async fn inode_at(client: &Client, place: &Place) -> Result<InodeId, Failure> {
     match place {
         Place::InRoot(path) => Ok(client.resolve(path.as_os_str().as_bytes(), false).await?.inode),
-        Place::Mounted(path, mountpoint) => {
-            let metadata = std::fs::symlink_metadata(path).map_err(io("cannot look at it"))?;
-            let root = std::fs::symlink_metadata(mountpoint).map_err(io("cannot look at the mount"))?;
-            if metadata.dev() != root.dev() {
-                return Err(Failure::failed("it is on another file system that is mounted there"));
-            }
-            Ok(InodeId(metadata.ino()))
-        }
+        Place::Mounted(path, mountpoint) => Ok(mounted::at(path, mountpoint, false)?.inode),
     }
 }
 

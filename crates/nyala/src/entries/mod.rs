@@ -9,7 +9,7 @@
 
 mod filter;
 mod filter_args;
-mod mounted;
+pub mod mounted;
 mod owners;
 mod results;
 mod search;

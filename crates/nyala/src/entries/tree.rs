@@ -2,7 +2,7 @@
 
 //! What a walk asks: the cluster, or the mount where only that may ask. Failure model: see the parent module.
 
-use super::mounted::{Named, in_mount, kind_of};
+use super::mounted::{self, Named, in_mount};
 use crate::cluster::{Place, Way, through_mount};
 use crate::exit::{Failure, io};
 use futures_util::StreamExt;
@@ -77,13 +77,9 @@ impl Tree {
                 let attr = client.resolve(path.as_os_str().as_bytes(), false).await?;
                 (attr.inode, attr.kind)
             }
-            (_, Place::Mounted(path, mountpoint)) => {
-                let metadata = std::fs::symlink_metadata(path).map_err(io("cannot look at it"))?;
-                let root = std::fs::symlink_metadata(mountpoint).map_err(io("cannot look at the mount"))?;
-                if metadata.dev() != root.dev() {
-                    return Err(Failure::failed("it is on another file system that is mounted there"));
-                }
-                (InodeId(metadata.ino()), kind_of(metadata.file_type()))
+            (_, Place::Mounted(at, mountpoint)) => {
+                let named = mounted::at(&at, &mountpoint, false)?;
+                (named.inode, named.kind)
             }
             (Tree::Mount { .. }, Place::InRoot(_)) => return Err(Failure::failed("it is on no mount")),
         };

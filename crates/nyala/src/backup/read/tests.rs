@@ -111,6 +111,13 @@ fn nothing_damaged_refused_or_foreign_is_put_back() {
     std::fs::create_dir_all(at("half").join(STAGED)).unwrap();
     restore(&at("b"), &at("half"), accepted).unwrap();
     assert_eq!(rows(&at("half")), 2000, "what an interrupted one left is no obstacle");
+    // Died before the last rename: neither a service nor another restore takes it.
+    std::fs::create_dir(at("half").join(STAGED)).unwrap();
+    std::fs::rename(at("half").join("target.toml"), at("half").join(STAGED).join("target.toml")).unwrap();
+    let opened = OwnDir::open(&at("half"), own_dir::Kind::MetaTarget, ClusterId([2; 16]));
+    assert!(matches!(opened, Err(own_dir::IdentityError::NotEmpty { .. })), "{opened:?}");
+    let again = restore(&at("b"), &at("half"), accepted).unwrap_err();
+    assert!(again.message.contains("not empty"), "{again}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! One question to a server: test your way to another one.
+//! One question to a server: test your way to another one. Failure model: see the parent module.
 
 use nyala_transport::{Connection, Request};
 use nyala_tune::links::LinkFigures;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Clocks of the servers' hosts, against this host's.
+//! Clocks of the servers' hosts, against this host's. Failure model: see the parent module.
 
 use super::super::network::local_addresses;
 use super::servers::{CONNECT, Server};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Servers that are to be asked.
+//! Servers that are to be asked. Failure model: see the parent module.
 
 use super::super::network::server_name;
 use nyala_transport::{Connection, HandshakeConfig};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! How fast each host sends to each other one.
+//! How fast each host sends to each other one. Failure model: see the parent module.
 
 use super::ask::{SpeedTest, figures, test};
 use super::servers::Server;
