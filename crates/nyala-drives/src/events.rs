@@ -33,6 +33,9 @@ pub(crate) fn happened(set: &Core, event: Event, stripe: Option<StripeId>) -> Re
     let now_ms = set.now_ms();
     let mut events = vec![event];
     while let Some(event) = events.pop() {
+        if let Event::Failed { members } = &event {
+            members.iter().for_each(|member| set.state.lock().behind[*member].left());
+        }
         let actions = set.state.lock().members.handle(now_ms, event);
         for action in actions {
             match action {
@@ -73,7 +76,7 @@ fn store_once(set: &Core, stripes: &[StripeId]) -> Vec<usize> {
     let missing = state.members.all(|state| state == MemberState::Missing);
     let in_group = |member: usize, stripe: &StripeId| geometry.group(*stripe) == geometry.group_of(member);
     for member in &missing {
-        recent.iter().filter(|stripe| in_group(*member, stripe)).for_each(|stripe| state.note(*member, *stripe));
+        recent.iter().filter(|stripe| in_group(*member, stripe)).for_each(|stripe| state.behind[*member].note(*stripe));
     }
     let there = state.there();
     drop(state);

@@ -10,8 +10,10 @@
 //! set again brings the logs to an end. A drive that is back in time catches up while the set is in use. Two processes must not use one drive: its table is locked.
 
 mod access;
+mod behind;
 mod core;
 mod directory;
+mod discard;
 mod drive;
 mod drive_files;
 mod error;

@@ -19,7 +19,12 @@ pub(crate) fn repair(set: &Core, stripe: StripeId, rebuild: Vec<usize>) -> Resul
             state.recent.insert(stripe);
             (state.next(), state.uses(stripe))
         };
-        set.finish(set.volume.repair(stripe, number, rebuild, |member| uses[member]))
+        let repaired = set.finish(set.volume.repair(stripe, number, rebuild.clone(), |member| uses[member]));
+        if let Ok(repaired) = &repaired {
+            let given = rebuild.into_iter().filter(|member| !repaired.failed.contains(member));
+            given.for_each(|member| set.state.lock().behind[member].give(stripe));
+        }
+        repaired
     };
     match repaired {
         Ok(repaired) => {

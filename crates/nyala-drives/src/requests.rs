@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Reads, writes, removals, syncs.
+//! Reads and writes.
 
 use crate::core::Core;
 use crate::error::SetError;
-use crate::events::{damaged, failed, happened};
-use crate::missed::load_missed;
+use crate::events::{damaged, failed};
 use crate::repair::repair;
 use crate::status::check_hosts;
 use crate::sync::sync;
-use nyala_raid::event::Event;
 use nyala_raid::{ObjectId, StripeError, StripePart, Use, WriteMode};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -100,32 +98,5 @@ fn write_part(set: &Core, part: &StripePart, bytes: &[u8]) -> Result<bool, SetEr
         Err(StripeError::Failed { members }) => failed(set, &members, None).map(|()| false),
         Err(StripeError::OutOfDate { .. }) => repair(set, stripe, vec![]).map(|_| false),
         Err(error) => Err(error.into()),
-    }
-}
-
-/// Removes whole stripes of an object; all that follow if the range ends with the largest number. Durable when it returns.
-pub(crate) fn discard(set: &Core, object: ObjectId, stripes: Range<u64>) -> Result<(), SetError> {
-    loop {
-        let _alone = set.gate.write();
-        set.running()?;
-        let (number, uses) = {
-            let mut state = set.state.lock();
-            state.open.retain(|stripe| stripe.object != object || !stripes.contains(&stripe.number));
-            (state.next(), state.whole_uses())
-        };
-        let failed = match set.finish(set.volume.discard(object, stripes.clone(), number, |member| uses[member])) {
-            Ok(failed) => (true, failed),
-            Err(StripeError::Failed { members }) => (false, members),
-            Err(error) => return Err(error.into()),
-        };
-        if !failed.1.is_empty() {
-            happened(set, Event::Failed { members: failed.1 }, None)?;
-        }
-        if failed.0 {
-            // What others have missed of it is in the tables of the good ones.
-            return (0..uses.len())
-                .filter(|member| uses[*member] == Use::Stale)
-                .try_for_each(|member| load_missed(set, member));
-        }
     }
 }

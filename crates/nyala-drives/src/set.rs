@@ -7,7 +7,7 @@ use crate::drive::Drive;
 use crate::error::SetError;
 use crate::progress::Progress;
 use crate::status::MemberStatus;
-use crate::{open, owner, rebuild, requests, returned, scrub, status, sync};
+use crate::{discard, open, owner, rebuild, requests, returned, scrub, status, sync};
 use nyala_raid::Recovered;
 use nyala_raid::event::ErrorLimit;
 use nyala_raid::member::DriveId;
@@ -60,7 +60,7 @@ impl DriveSet {
 
     /// Removes whole stripes of an object; all that follow if the range ends with the largest number. Durable when it returns.
     pub fn discard(&self, object: ObjectId, stripes: Range<u64>) -> Result<(), SetError> {
-        requests::discard(&self.core, object, stripes)
+        discard::discard(&self.core, object, stripes)
     }
 
     /// Makes an object read as zeros from `from` on, where it has content up to `end` at most; `end` may be the largest number.

@@ -2,11 +2,12 @@
 
 //! What a running set remembers.
 
+use crate::behind::Behind;
 use nyala_raid::member::MemberState;
 use nyala_raid::members::Members;
 use nyala_raid::walk::Scrub;
 use nyala_raid::{StripeId, Use};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Why a set does not go on.
 #[derive(Clone, Copy)]
@@ -31,9 +32,8 @@ pub(crate) struct State {
     pub syncing: BTreeSet<StripeId>,
     /// Bytes in the logs since the last checkpoint.
     pub logged_bytes: u64,
-    /// By member that is not good: stripes that it has missed, and when that was noted last.
-    pub missed: Vec<BTreeMap<StripeId, u64>>,
-    notes: u64,
+    /// By member: what it has missed.
+    pub behind: Vec<Behind>,
     /// By member: what it returned that was wrong.
     pub errors: Vec<u64>,
     pub scrub: Scrub,
@@ -43,7 +43,7 @@ pub(crate) struct State {
 impl State {
     pub fn new(members: Members, number: u64, scrub: Scrub) -> State {
         let count = members.superblock().members.len();
-        let (missed, errors) = (vec![BTreeMap::new(); count], vec![0; count]);
+        let (behind, errors) = ((0..count).map(|_| Behind::default()).collect(), vec![0; count]);
         State {
             members,
             number,
@@ -52,8 +52,7 @@ impl State {
             recent: BTreeSet::new(),
             syncing: BTreeSet::new(),
             logged_bytes: 0,
-            missed,
-            notes: 0,
+            behind,
             errors,
             scrub,
             stopped: None,
@@ -78,20 +77,14 @@ impl State {
 
     /// What every member is good for, for a stripe.
     pub fn uses(&self, stripe: StripeId) -> Vec<Use> {
-        let of = |member: usize| self.members.use_of(member, stripe, self.missed[member].contains_key(&stripe));
-        (0..self.missed.len()).map(of).collect()
+        let of = |member: usize| self.members.use_of(member, stripe, self.behind[member].of(stripe));
+        (0..self.behind.len()).map(of).collect()
     }
 
     /// What every member is good for as a whole.
     pub fn whole_uses(&self) -> Vec<Use> {
         let of = |member| if self.members.state(member) == MemberState::Good { Use::Good } else { Use::Stale };
-        (0..self.missed.len()).map(of).collect()
-    }
-
-    /// Notes that a member misses a stripe.
-    pub fn note(&mut self, member: usize, stripe: StripeId) {
-        self.notes += 1;
-        self.missed[member].insert(stripe, self.notes);
+        (0..self.behind.len()).map(of).collect()
     }
 
     /// A stripe was written with these uses, or may have been.
@@ -100,7 +93,7 @@ impl State {
         let geometry = &self.members.superblock().geometry;
         let group = geometry.members(geometry.group(stripe));
         for member in group.filter(|member| uses[*member] == Use::Stale) {
-            self.note(member, stripe);
+            self.behind[member].note(stripe);
         }
     }
 

@@ -31,10 +31,10 @@ pub(crate) fn members(set: &Core) -> Vec<MemberStatus> {
         place: set.runners.place(member),
         is_held: set.runners.drive(member).is_some(),
         state: state.members.state(member),
-        missed: state.missed[member].len() as u64,
+        missed: state.behind[member].count() as u64,
         errors: state.errors[member],
     };
-    (0..state.missed.len()).map(status).collect()
+    (0..state.behind.len()).map(status).collect()
 }
 
 /// Bytes of data that the set takes in all, and that it still takes: the drive with the least says, since all have about the same.

@@ -39,6 +39,17 @@ impl MemberState {
     }
 }
 
+/// What is known of one stripe of a member that does not have everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missed {
+    /// It has missed nothing of it.
+    Nothing,
+    /// It has got it since, and takes part in its writes again; none of that needs to be durable yet.
+    Given,
+    /// It has missed writes of it.
+    Writes,
+}
+
 /// One member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {

@@ -15,7 +15,7 @@
 use crate::error_counts::ErrorCounts;
 use crate::event::{Action, ErrorLimit, Event};
 use crate::ids::StripeId;
-use crate::member::MemberState;
+use crate::member::{MemberState, Missed};
 use crate::stripe::outcome::Use;
 use crate::superblock::Superblock;
 
@@ -54,13 +54,17 @@ impl Members {
         (0..self.superblock.members.len()).filter(|member| which(self.state(*member))).collect()
     }
 
-    /// What a member is good for, for one stripe. `missed` says whether the others remember that it missed that.
-    pub fn use_of(&self, member: usize, stripe: StripeId, missed: bool) -> Use {
+    /// What a member is good for, for one stripe. `missed` says what is remembered of that.
+    pub fn use_of(&self, member: usize, stripe: StripeId, missed: Missed) -> Use {
         let has = match self.state(member) {
             MemberState::Good => true,
             MemberState::Missing => false,
-            MemberState::CatchingUp => !missed,
-            MemberState::Rebuilding { behind } => !missed && behind.is_some_and(|behind| stripe <= behind),
+            MemberState::CatchingUp => missed != Missed::Writes,
+            MemberState::Rebuilding { behind } => match missed {
+                Missed::Nothing => behind.is_some_and(|behind| stripe <= behind),
+                Missed::Given => true,
+                Missed::Writes => false,
+            },
         };
         if has { Use::Good } else { Use::Stale }
     }

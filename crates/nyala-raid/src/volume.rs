@@ -84,6 +84,12 @@ impl Volume {
         Operation::new(|port| stripe::discard(port, self.geometry.clone(), uses, number, object, stripes))
     }
 
+    /// Removes from a member that is there and behind what [`Volume::discard`] with this number has removed from the good ones, so that it need
+    /// not be looked at again; whether the member did that.
+    pub fn discard_behind(&self, member: usize, object: ObjectId, stripes: Range<u64>, number: u64) -> Operation<bool> {
+        Operation::new(|port| stripe::erase_behind(port, self.geometry.clone(), member, number, object, stripes))
+    }
+
     /// Brings the logs of all members to an end. `outdated` are those that are there and do not count.
     pub fn recover(
         &self,

@@ -4,7 +4,7 @@
 
 use nyala_raid::assemble::{AssembleError, assemble};
 use nyala_raid::event::{Action, ErrorLimit, Event};
-use nyala_raid::member::{DriveId, Member, MemberState, SetId};
+use nyala_raid::member::{DriveId, Member, MemberState, Missed, SetId};
 use nyala_raid::members::Members;
 use nyala_raid::risk::by_risk;
 use nyala_raid::superblock::Superblock;
@@ -122,16 +122,17 @@ fn a_new_drive_is_used_up_to_where_it_is_rebuilt() {
     let mut members = Members::new(set(Level::Raid6, 4), ErrorLimit::default());
     let stripe = |number| StripeId { object: ObjectId(1), number };
     members.handle(0, Event::Failed { members: vec![2] });
-    assert_eq!(members.use_of(2, stripe(0), false), Use::Stale);
+    assert_eq!(members.use_of(2, stripe(0), Missed::Nothing), Use::Stale);
     let actions = members.handle(0, Event::Replaced { member: 2, drive: DriveId(9) });
     assert_eq!(actions, [Action::Store, Action::Rebuild { member: 2 }]);
     assert_eq!(members.superblock().members[2].drive, DriveId(9));
     members.handle(0, Event::Progress { member: 2, behind: stripe(7) });
-    assert_eq!(members.use_of(2, stripe(7), false), Use::Good);
-    assert_eq!(members.use_of(2, stripe(7), true), Use::Stale);
-    assert_eq!(members.use_of(2, stripe(8), false), Use::Stale);
+    assert_eq!(members.use_of(2, stripe(7), Missed::Nothing), Use::Good);
+    assert_eq!(members.use_of(2, stripe(7), Missed::Writes), Use::Stale);
+    assert_eq!(members.use_of(2, stripe(8), Missed::Nothing), Use::Stale);
+    assert_eq!(members.use_of(2, stripe(8), Missed::Given), Use::Good);
     members.handle(0, Event::Complete { member: 2 });
-    assert_eq!(members.use_of(2, stripe(8), false), Use::Good);
+    assert_eq!(members.use_of(2, stripe(8), Missed::Nothing), Use::Good);
     let unchanged = members.superblock().clone();
     members.handle(0, Event::Returned { member: 2, had: MemberState::Good });
     assert_eq!(*members.superblock(), unchanged, "it is not missing");

@@ -9,11 +9,13 @@ use nyala_store::testing::Machine;
 use nyala_store::{LogDisk, LogFile, Options, Store};
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 pub const SET: SetId = SetId(0x5e7);
 
-/// A drive's files on a simulated disk. Space is not simulated: what is discarded becomes zeros.
-struct SimFiles(Arc<dyn LogDisk>);
+/// A drive's files on a simulated disk. Space is not simulated: what is discarded becomes zeros. A sync takes so many milliseconds.
+struct SimFiles(Arc<dyn LogDisk>, Arc<AtomicU64>);
 
 fn name(object: ObjectId) -> String {
     format!("object-{:x}", object.0)
@@ -54,6 +56,7 @@ impl DriveFiles for SimFiles {
     }
 
     fn sync(&self) -> io::Result<()> {
+        std::thread::sleep(Duration::from_millis(self.1.load(Ordering::Relaxed)));
         for name in self.0.list()? {
             if name.starts_with("object-") {
                 self.0.open(&name)?.sync()?;
@@ -68,18 +71,20 @@ impl DriveFiles for SimFiles {
 pub struct SimDrive {
     pub files: Machine,
     pub table: Machine,
+    /// How long a sync of its files takes, milliseconds.
+    pub sync_ms: Arc<AtomicU64>,
 }
 
 impl SimDrive {
     pub fn new(seed: u64) -> SimDrive {
-        SimDrive { files: Machine::new(seed), table: Machine::new(seed + 1000) }
+        SimDrive { files: Machine::new(seed), table: Machine::new(seed + 1000), sync_ms: Arc::default() }
     }
 
     /// The drive, unless it cannot be opened now.
     pub fn open(&self) -> Option<Drive> {
         let options = Options { manual: true, segment_bytes: 1 << 20, ..Options::default() };
         let (table, _) = Store::open_with(self.table.disk(), self.table.ordered(), options).ok()?;
-        Some(Drive::new(Arc::new(SimFiles(self.files.disk())), table, "simulated"))
+        Some(Drive::new(Arc::new(SimFiles(self.files.disk(), self.sync_ms.clone())), table, "simulated"))
     }
 
     pub fn points(&self) -> u64 {

@@ -9,6 +9,7 @@ use nyala_drives::{Drive, DriveSet, SetError};
 use nyala_raid::member::MemberState;
 use nyala_raid::{Geometry, Level, ObjectId};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn rebuild(set: &DriveSet) {
     while !set.rebuild_some(4).unwrap().done {}
@@ -109,6 +110,87 @@ fn power_cuts_at_every_point_of_a_return() {
             scrub_finds_nothing(&set, &context);
             assert_eq!(set.read(OBJECT, 0..len as u64).unwrap(), content, "{context}");
         }
+    }
+}
+
+/// Writes and removes all of an object and another one until it fails or `until` is set; gives how often.
+fn keep_writing(set: &DriveSet, oracle: &mut Oracle, until: &AtomicBool) -> usize {
+    let stripe = set.geometry().stripe_bytes();
+    for round in 0.. {
+        for at in (0..oracle.now.len()).step_by(stripe) {
+            let other = ObjectId(0x78);
+            let done = oracle.write(set, at + round % 5000, content(round as u64, 600));
+            let done =
+                done.and_then(|()| set.write(other, at as u64, b"x")).and_then(|()| set.discard(other, 0..u64::MAX));
+            if done.is_err() || until.load(Ordering::Relaxed) {
+                return round;
+            }
+        }
+    }
+    0
+}
+
+#[test]
+fn a_drive_catches_up_though_all_that_it_missed_is_written_all_the_time() {
+    const STRIPES: usize = 40;
+    let geometry = Geometry::new(Level::Raid5, 3, crate::crash::STRIP).unwrap();
+    let drives = made(&geometry, 5);
+    let set = open(&drives, &[]).unwrap();
+    drives[1].table.fail_at(drives[1].table.points());
+    let mut oracle = Oracle::new(STRIPES * geometry.stripe_bytes());
+    oracle.write(&set, 0, content(3, STRIPES * geometry.stripe_bytes())).unwrap();
+    drives[1].power_cut();
+    set.returned(drives[1].open().unwrap()).unwrap();
+    assert!(set.members()[1].missed >= STRIPES as u64);
+    // Much is written while a few stripes are synced.
+    drives[1].sync_ms.store(50, Ordering::Relaxed);
+    let until = AtomicBool::new(false);
+    let rounds = std::thread::scope(|scope| {
+        let writer = scope.spawn(|| keep_writing(&set, &mut oracle, &until));
+        // Each stripe is given once, and what is noted of the other object now and then.
+        let done = (0..2 * STRIPES).any(|_| set.rebuild_some(STRIPES).unwrap().done);
+        until.store(true, Ordering::Relaxed);
+        assert!(done, "{:?}", set.members());
+        writer.join().unwrap()
+    });
+    println!("written {rounds} times meanwhile");
+    scrub_finds_nothing(&set, "caught up");
+    let without = |without: &[usize]| {
+        drives.iter().for_each(SimDrive::power_cut);
+        open(&drives, without).unwrap().read(OBJECT, 0..oracle.now.len() as u64).unwrap() == oracle.now
+    };
+    set.sync().unwrap();
+    drop(set);
+    assert!(without(&[]) && without(&[0]), "it has everything");
+}
+
+#[test]
+fn power_cuts_while_a_drive_catches_up_and_all_is_written() {
+    let geometry = Geometry::new(Level::Raid6, 5, crate::crash::STRIP).unwrap();
+    let len = geometry.stripe_bytes() * 3;
+    for (victim, point) in (0..60).flat_map(|point| [(0, 3 * point), (1, 3 * point)]) {
+        let context = format!("member {victim}, point {point}");
+        let mut oracle = Oracle::new(len);
+        let (drives, set) = left_behind(&geometry, &mut oracle);
+        let returning = drives[1].open().unwrap();
+        let machine = if point % 2 == 0 { &drives[victim].files } else { &drives[victim].table };
+        machine.crash_at(machine.points() + point);
+        let until = AtomicBool::new(false);
+        let back = set.returned(returning);
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| keep_writing(&set, &mut oracle, &until));
+            while back.is_ok() && set.rebuild_some(1).is_ok_and(|progress| !progress.done) {}
+            until.store(true, Ordering::Relaxed);
+            writer.join().unwrap();
+        });
+        drop(set);
+        drives.iter().for_each(SimDrive::power_cut);
+        let set = open(&drives, &[]).unwrap();
+        let content = set.read(OBJECT, 0..len as u64).unwrap();
+        oracle.check(&content, &context);
+        rebuild(&set);
+        scrub_finds_nothing(&set, &context);
+        assert!(set.read(OBJECT, 0..len as u64).unwrap() == content, "{context}");
     }
 }
 

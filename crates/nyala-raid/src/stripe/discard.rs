@@ -63,6 +63,19 @@ pub(crate) async fn erase(
     failed
 }
 
+/// Removes rows that are older than operation `number` from one member that is behind, after the others noted that it has them; whether it did.
+pub(crate) async fn erase_behind(
+    port: Port,
+    geometry: Arc<Geometry>,
+    member: usize,
+    number: u64,
+    object: ObjectId,
+    stripes: Range<u64>,
+) -> bool {
+    let nobody_stale = vec![Use::Good; geometry.drives()];
+    erase_member(&port, &geometry, &nobody_stale, member, number, object, &stripes).await.is_some()
+}
+
 async fn erase_member(
     port: &Port,
     geometry: &Geometry,

@@ -22,7 +22,7 @@ mod rows;
 mod state;
 mod write;
 
-pub(crate) use discard::{discard, erase};
+pub(crate) use discard::{discard, erase, erase_behind};
 pub(crate) use read::read;
 pub(crate) use repair::repair;
 pub(crate) use resolve::resolve;
