@@ -90,10 +90,11 @@ impl Browser {
         }
     }
 
-    /// Goes to an address.
+    /// Goes to an address. The page before is complete, too, until it has gone.
     pub fn open(&mut self, address: &str) {
+        self.evaluate("window.isLeaving = true");
         self.call("Page.navigate", json!({"url": address}));
-        self.wait("document.readyState === 'complete' && location.href !== 'about:blank'");
+        self.wait("!window.isLeaving && document.readyState === 'complete' && location.href !== 'about:blank'");
     }
 
     /// Evaluates a script in the page. Pages that are on their way have no value.
