@@ -33,7 +33,8 @@ pub(crate) fn returned(set: &Core, drive: Drive) -> Result<usize, SetError> {
     if ours.members[member].state != MemberState::Missing {
         return Err(refuse("the set has this drive already: one is a copy of the other"));
     }
-    // The others wrote down that it is missing, so they are newer, unless it was started without them.
+    // The others wrote down that it is missing, so they are newer, unless it was started without them, or alone got a change that a crash
+    // of that start cut off. Which of both only all drives together tell, when the set starts.
     if own.generation >= ours.generation {
         return Err(refuse("it was in use without the other drives, which know nothing of that"));
     }

@@ -7,12 +7,17 @@
 //!
 //! A member may be there with an older superblock than the newest that has it as good: drives went one after the other, and it went while the others were writing down that
 //! one before it had gone. Nothing that follows from a change of state is acknowledged before all good members have it on disk ([`crate::members`]), so such a member
-//! has everything that was ever acknowledged.
+//! has everything that was ever acknowledged. Which superblock holds is [`crate::newest`].
 
 use crate::geometry::Geometry;
 use crate::member::{DriveId, Member, MemberState, SetId};
+use crate::newest::newest;
 use crate::superblock::Superblock;
 use std::ops::Range;
+
+/// A start that changes something leaves out so many generations. A crash cuts off a few changes at most, which only drives have that are away now: they are older then, and
+/// may come back to the running set.
+pub const START_STEP: u64 = 64;
 
 /// Why a set does not start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -74,22 +79,22 @@ pub struct Assembled {
 
 /// What the superblocks of the drives that are there come to.
 pub fn assemble(found: &[Superblock], force: bool) -> Result<Assembled, AssembleError> {
-    let newest = found.iter().max_by_key(|superblock| superblock.generation).ok_or(AssembleError::Nothing)?;
     for (at, one) in found.iter().enumerate() {
-        if one.set != newest.set {
-            return Err(AssembleError::TwoSets { one: newest.set, other: one.set });
+        if one.set != found[0].set {
+            return Err(AssembleError::TwoSets { one: found[0].set, other: one.set });
         }
-        let twice = found[..at].iter().any(|other| other.drive == one.drive);
-        let same = (&one.members, &one.geometry) == (&newest.members, &newest.geometry);
-        if twice || one.generation == newest.generation && !same {
+        if found[..at].iter().any(|other| other.drive == one.drive) {
             return Err(AssembleError::Conflict { drive: one.drive, generation: one.generation });
         }
     }
+    let newest = newest(found)?.ok_or(AssembleError::Nothing)?;
     let there = |member: &Member| found.iter().find(|superblock| superblock.drive == member.drive);
     let mut next = newest.clone();
     let (mut outdated, mut behind) = (Vec::new(), false);
     for (number, member) in next.members.iter_mut().enumerate() {
-        let current = there(member).is_some_and(|superblock| superblock.generation == newest.generation);
+        let current = there(member).is_some_and(|superblock| {
+            (superblock.generation, &superblock.members) == (newest.generation, &newest.members)
+        });
         let own = there(member).map(|superblock| superblock.members.get(number).map(|own| own.state));
         member.state = match (member.state, own) {
             (MemberState::Good, Some(Some(MemberState::Good))) => MemberState::Good,
@@ -109,8 +114,10 @@ pub fn assemble(found: &[Superblock], force: bool) -> Result<Assembled, Assemble
     }
     let known = |drive: DriveId| newest.members.iter().any(|member| member.drive == drive);
     let strangers = found.iter().map(|one| one.drive).filter(|drive| !known(*drive)).collect();
-    let changed = behind || next.members != newest.members;
-    next.generation += u64::from(changed);
+    // A generation that some drive has for something else is not given again; also not by a drive that is away.
+    let last = found.iter().map(|superblock| superblock.generation).fold(newest.generation, u64::max);
+    let changed = behind || last > newest.generation || next.members != newest.members;
+    next.generation = last + if changed { START_STEP } else { 0 };
     Ok(Assembled { superblock: next, changed, outdated, strangers })
 }
 

@@ -38,6 +38,7 @@ pub mod level;
 mod logs;
 pub mod member;
 pub mod members;
+mod newest;
 mod recover;
 mod recovered;
 pub mod risk;

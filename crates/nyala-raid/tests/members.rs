@@ -2,7 +2,7 @@
 
 //! Which drives make a set, and what becomes of it.
 
-use nyala_raid::assemble::{AssembleError, assemble};
+use nyala_raid::assemble::{AssembleError, START_STEP, assemble};
 use nyala_raid::event::{Action, ErrorLimit, Event};
 use nyala_raid::member::{DriveId, Member, MemberState, Missed, SetId};
 use nyala_raid::members::Members;
@@ -36,7 +36,7 @@ fn who_is_missing_is_marked_so_and_catches_up_later() {
     let states: Vec<_> = assembled.superblock.members.iter().map(|member| member.state).collect();
     let missing = MemberState::Missing;
     assert_eq!(states, [MemberState::Good, MemberState::Good, missing, MemberState::Good, missing]);
-    assert_eq!((assembled.changed, assembled.superblock.generation), (true, 6));
+    assert_eq!((assembled.changed, assembled.superblock.generation), (true, 5 + START_STEP));
     let mut found = on(&assembled.superblock, &[0, 1, 3]);
     found.extend(on(&set, &[2]));
     let again = assemble(&found, false).unwrap();
@@ -55,7 +55,10 @@ fn a_good_member_that_went_before_it_heard_of_the_last_change_is_good() {
     found.extend(on(&next, &[3, 4, 5]));
     let assembled = assemble(&found, false).unwrap();
     // Those that have not heard of it are told before anything else.
-    assert_eq!((assembled.changed, assembled.superblock.generation, assembled.outdated), (true, 7, vec![1]));
+    assert_eq!(
+        (assembled.changed, assembled.superblock.generation, assembled.outdated),
+        (true, 6 + START_STEP, vec![1])
+    );
     let good = |at: &usize| assembled.superblock.members[*at].state == MemberState::Good;
     assert!([0, 2, 3, 4, 5].iter().all(good));
     // One that knew itself to be behind is so still, whatever the others wrote last.
@@ -91,7 +94,40 @@ fn foreign_and_copied_drives_are_refused() {
     // Two halves that were both forced differ about the same generation.
     let mirror = set(Level::Raid1, 2);
     let halves = [0, 1].map(|at| on(&assemble(&on(&mirror, &[at]), true).unwrap().superblock, &[at]));
-    assert!(matches!(assemble(&halves.concat(), false), Err(AssembleError::Conflict { generation: 6, .. })));
+    let differ = assemble(&halves.concat(), false);
+    assert!(matches!(differ, Err(AssembleError::Conflict { generation, .. }) if generation == 5 + START_STEP));
+}
+
+/// A change was written to one drive only when the power went; that drive was away when the others started again, and they gave its generation to something else.
+#[test]
+fn a_change_that_only_one_drive_got_does_not_hold_when_the_others_went_on() {
+    let set = set(Level::Raid6, 5);
+    for ahead in [1, 2, START_STEP, START_STEP + 1, 1000] {
+        let mut cut = Superblock { generation: 5 + ahead, ..set.clone() };
+        cut.members[1].state = MemberState::Missing;
+        let cut = on(&cut, &[4]);
+        let without = assemble(&on(&set, &[0, 1, 2, 3]), false).unwrap().superblock;
+        assert_eq!(without.generation, 5 + START_STEP);
+        let found = [on(&without, &[0, 1, 2, 3]), cut.clone()].concat();
+        let assembled = assemble(&found, false).unwrap();
+        assert_eq!(assembled.outdated, [4], "ahead by {ahead}");
+        let good = |at: &usize| assembled.superblock.members[*at].state == MemberState::Good;
+        assert!([0, 1, 2, 3].iter().all(good) && assembled.changed, "ahead by {ahead}");
+        assert!(assembled.superblock.generation > 5 + ahead, "ahead by {ahead}");
+        // If they did not go on without it, it holds as before.
+        let together = assemble(&[on(&set, &[0, 1, 2, 3]), cut].concat(), false).unwrap();
+        assert_eq!((together.outdated, together.superblock.generation), (vec![1], 5 + ahead + START_STEP));
+    }
+}
+
+#[test]
+fn two_parts_that_were_started_alone_are_refused_whichever_went_on_longer() {
+    let mirror = set(Level::Raid1, 2);
+    let part = |at| assemble(&on(&mirror, &[at]), true).unwrap().superblock;
+    let (one, mut other) = (part(0), part(1));
+    other.generation += 7;
+    let both = assemble(&[on(&one, &[0]), on(&other, &[1])].concat(), false);
+    assert!(matches!(both, Err(AssembleError::Conflict { .. })), "{both:?}");
 }
 
 #[test]

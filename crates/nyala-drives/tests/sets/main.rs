@@ -4,5 +4,6 @@
 
 mod common;
 mod crash;
+mod cut_off;
 mod directories;
 mod returned;
