@@ -5,6 +5,7 @@
 //! Failure model: anything may be half there, stuck or dead already; the test itself may have been killed. So this works
 //! from the directory alone: mounts are found in the mount table, processes by a command line that names the directory; and a guard process (`nyala-e2e-guard`) does it when the test process vanished.
 
+pub use crate::signals::signal;
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -80,27 +81,6 @@ pub fn alive(pid: i32, dir: &Path) -> bool {
     let Ok(line) = std::fs::read(format!("/proc/{pid}/cmdline")) else { return false };
     let dir = dir.as_os_str().as_bytes();
     line.windows(dir.len()).any(|part| part == dir)
-}
-
-/// Sends a signal. When this returns after a SIGSTOP, every thread stands still: the call itself returns while some still work, for milliseconds
-/// on a busy machine, and answer what a test believes unanswered.
-pub fn signal(pid: i32, signal: i32) {
-    assert!(pid > 1, "pid {pid} is nobody's");
-    // SAFETY: a system call without memory.
-    unsafe { libc::kill(pid, signal) };
-    let began = Instant::now();
-    // One that waits for a disk stops when it has its answer.
-    while signal == libc::SIGSTOP && !has_stopped(pid) && began.elapsed() < Duration::from_secs(5) {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
-/// Whether no thread of a process runs, waits or sleeps: all are stopped, traced or dead.
-fn has_stopped(pid: i32) -> bool {
-    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return true };
-    let state = |stat: String| stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
-    let stats = threads.flatten().filter_map(|thread| std::fs::read_to_string(thread.path().join("stat")).ok());
-    stats.filter_map(state).all(|state| "TtZXx".contains(state))
 }
 
 /// Mount points at or below `dir`, the last mounted first. Not by the parser of nyala-fuse: this crate looks at a cluster

@@ -36,6 +36,7 @@ pub mod power;
 pub mod prepared;
 pub mod run;
 pub mod shared;
+mod signals;
 pub mod strangers;
 pub mod sys;
 pub mod terminal;

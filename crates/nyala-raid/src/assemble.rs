@@ -5,8 +5,7 @@
 //! A member that is not there may have gone on without those that are, and be newer than all of them: only if those that are missing could have run by
 //! themselves, and the newest superblock does not say that they were left behind. Then an operator has to say that the set is to start without them.
 //!
-//! A member may be there with an older superblock than the newest that has it as good: drives went one after the other, and it went while the others were writing down that
-//! one before it had gone. Nothing that follows from a change of state is acknowledged before all good members have it on disk ([`crate::members`]), so such a member
+//! A member may be there with an older superblock than the newest that has it as good: it went while the others wrote down that one before it had gone. Nothing that follows from a change of state is acknowledged before all good members have it on disk ([`crate::members`]), so such a member
 //! has everything that was ever acknowledged. Which superblock holds is [`crate::newest`].
 
 use crate::geometry::Geometry;
@@ -84,10 +83,10 @@ pub fn assemble(found: &[Superblock], force: bool) -> Result<Assembled, Assemble
             return Err(AssembleError::TwoSets { one: found[0].set, other: one.set });
         }
         if found[..at].iter().any(|other| other.drive == one.drive) {
-            return Err(AssembleError::Conflict { drive: one.drive, generation: one.generation });
+            return Err(conflict(one));
         }
     }
-    let newest = newest(found)?.ok_or(AssembleError::Nothing)?;
+    let newest = newest(found).map_err(conflict)?.ok_or(AssembleError::Nothing)?;
     let there = |member: &Member| found.iter().find(|superblock| superblock.drive == member.drive);
     let mut next = newest.clone();
     let (mut outdated, mut behind) = (Vec::new(), false);
@@ -119,6 +118,10 @@ pub fn assemble(found: &[Superblock], force: bool) -> Result<Assembled, Assemble
     let changed = behind || last > newest.generation || next.members != newest.members;
     next.generation = last + if changed { START_STEP } else { 0 };
     Ok(Assembled { superblock: next, changed, outdated, strangers })
+}
+
+fn conflict(one: &Superblock) -> AssembleError {
+    AssembleError::Conflict { drive: one.drive, generation: one.generation }
 }
 
 fn check_group(

@@ -7,7 +7,6 @@
 //! largest generation alone does not say who is right: one that good members never got was never complete, and if the others went on without all who have it, it does not hold.
 //! A set that was started in two parts, each without the other, has two truths: then nobody but an operator can choose.
 
-use crate::assemble::AssembleError;
 use crate::member::{DriveId, MemberState};
 use crate::superblock::Superblock;
 
@@ -42,19 +41,15 @@ fn are_apart(found: &[Superblock], one: &Superblock, other: &Superblock) -> bool
     !same(one, other) && without(one, other) && without(other, one)
 }
 
-/// The superblock that holds, of those that were found on drives of one set. None: there are none.
-pub(crate) fn newest(found: &[Superblock]) -> Result<Option<&Superblock>, AssembleError> {
+/// The superblock that holds, of those that were found on drives of one set; none if there are none. An error is one that cannot be told from another one.
+pub(crate) fn newest(found: &[Superblock]) -> Result<Option<&Superblock>, &Superblock> {
     let superseded = |one: &Superblock| found.iter().any(|other| is_superseded(found, one, other));
     let Some(newest) = found.iter().filter(|one| !superseded(one)).max_by_key(|one| one.generation) else {
-        return found.first().map_or(Ok(None), |one| Err(conflict(one)));
+        return found.first().map_or(Ok(None), Err);
     };
     let differs = |one: &&Superblock| one.generation == newest.generation && !same(one, newest) && !superseded(one);
     match found.iter().find(|one| differs(one) || are_apart(found, one, newest)) {
-        Some(one) => Err(conflict(one)),
+        Some(one) => Err(one),
         None => Ok(Some(newest)),
     }
-}
-
-fn conflict(one: &Superblock) -> AssembleError {
-    AssembleError::Conflict { drive: one.drive, generation: one.generation }
 }
