@@ -11,7 +11,7 @@ use nyala_wire::{ErrorCode, WireError, codec, message_type};
 use std::time::Duration;
 
 /// Longest wait for a reply: a drive that takes longer hangs.
-const REPLY_WITHIN: Duration = Duration::from_secs(10);
+pub const REPLY_WITHIN: Duration = Duration::from_secs(10);
 
 /// Why there is no reply.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -8,9 +8,9 @@
 //! **Failure model.** Requests and replies may be lost, late and repeated; a service may die, stop for minutes and go on, and its host may lose what was not synced.
 //! One request of an attachment is under way at a time, all of them can be repeated, and an attachment ends the one before: so what is late is refused, and
 //! what was lost is sent again. A drive that may have lost something that was not synced (its instance is another) is not taken for the same: it leaves the set and catches up. A
-//! drive that does not answer for [`GIVE_UP`], or whose service does not run for [`GIVE_UP_DEAD`], leaves the set, and comes back when it answers. Two services may want one set: the one with the larger epoch has it, durably; the
-//! other stops at the first drive that says so. Two of them cannot both go on with
-//! halves of the drives: a set starts only with so many that too few are left for another one (`nyala_raid::assemble`).
+//! drive that cannot be reached for [`GIVE_UP`], whose service does not run for [`GIVE_UP_DEAD`], or that is silent on a request for [`REPLY_WITHIN`] though its host takes
+//! what is sent, leaves the set, and comes back when it answers. Two services may want one set: the one with the larger epoch has it, durably; the
+//! other stops at the first drive that says so. Two of them cannot both go on with halves of the drives: a set starts only with so many that too few are left for another one (`nyala_raid::assemble`).
 
 mod attachment;
 mod effects;
@@ -26,6 +26,7 @@ mod remote;
 mod server;
 mod thread;
 
+pub use attachment::REPLY_WITHIN;
 pub use error::NetError;
 pub use held::{GIVE_UP, GIVE_UP_DEAD};
 pub use network::Network;

@@ -3,7 +3,7 @@
 //! Sets of drives of drive services: services die, connections break, another service takes the set over.
 
 use nyala_drives::{Drive, DriveSet, SetError, create};
-use nyala_netdrives::{DrivePlace, DriveServer, ExportSpec, NetError, Network};
+use nyala_netdrives::{DrivePlace, DriveServer, ExportSpec, GIVE_UP, NetError, Network, REPLY_WITHIN};
 use nyala_raid::event::ErrorLimit;
 use nyala_raid::member::{DriveId, MemberState, SetId};
 use nyala_raid::{Geometry, Level, ObjectId};
@@ -220,16 +220,20 @@ fn one_that_only_looks_learns_that_it_was_replaced() {
     new.write(OBJECT, 0, &[2; 100]).unwrap();
 }
 
-/// Passes connections on, until it is told to break them all.
+/// Passes connections on, until it is told to break them all, or to keep everything to itself for a while.
 struct Fragile {
     address: SocketAddr,
     through: Arc<Mutex<Vec<TcpStream>>>,
+    silent: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
 }
 
-fn pass_on(mut from: TcpStream, mut to: TcpStream) {
+fn pass_on(mut from: TcpStream, mut to: TcpStream, silent: &AtomicBool) {
     let mut buffer = vec![0; 65536];
     while let Ok(len @ 1..) = from.read(&mut buffer) {
+        while silent.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         if to.write_all(&buffer[..len]).is_err() {
             return;
         }
@@ -242,8 +246,9 @@ impl Fragile {
     fn to(address: SocketAddr) -> Fragile {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let (through, stop) = (Arc::<Mutex<Vec<TcpStream>>>::default(), Arc::<AtomicBool>::default());
-        let (kept, end) = (through.clone(), stop.clone());
-        let fragile = Fragile { address: listener.local_addr().unwrap(), through, stop };
+        let silent = Arc::<AtomicBool>::default();
+        let (kept, end, quiet) = (through.clone(), stop.clone(), silent.clone());
+        let fragile = Fragile { address: listener.local_addr().unwrap(), through, silent, stop };
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 if end.load(Ordering::Relaxed) {
@@ -252,8 +257,9 @@ impl Fragile {
                 let server = TcpStream::connect(address).unwrap();
                 kept.lock().unwrap().extend([client.try_clone().unwrap(), server.try_clone().unwrap()]);
                 let (one, other) = (client.try_clone().unwrap(), server.try_clone().unwrap());
-                std::thread::spawn(move || pass_on(client, server));
-                std::thread::spawn(move || pass_on(other, one));
+                let (there, back) = (quiet.clone(), quiet.clone());
+                std::thread::spawn(move || pass_on(client, server, &there));
+                std::thread::spawn(move || pass_on(other, one, &back));
             }
         });
         fragile
@@ -270,6 +276,7 @@ impl Fragile {
 impl Drop for Fragile {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
+        self.silent.store(false, Ordering::Relaxed);
         self.break_all();
         // Wakes whoever accepts.
         let _ = TcpStream::connect(self.address);
@@ -317,6 +324,42 @@ fn connections_that_break_lose_nothing_and_nobody() {
     });
     assert!(broken > 20, "{broken}");
     assert!(set.superblock().members.iter().all(|member| member.state == MemberState::Good));
+    set.begin_scrub(1);
+    while !set.scrub_some(64, 2).unwrap().done {}
+    assert_eq!((set.scrub().healed, set.scrub().lost), (0, 0));
+    assert!(set.read(OBJECT, 0..len as u64).unwrap() == right);
+}
+
+/// A service that hangs on a host that is up: nothing is refused, nothing breaks, and what was on its way arrives when it goes on.
+#[test]
+fn a_host_that_says_nothing_more_is_given_up_in_time_and_comes_back() {
+    let site = site(4);
+    drop(made(&site, Level::Raid5));
+    let ways: Vec<Fragile> = site.hosts.iter().map(|host| Fragile::to(host.address)).collect();
+    let place = |way: &Fragile| DrivePlace::Net { service: way.address.to_string(), name: "d".into() };
+    let through: Vec<DrivePlace> = ways.iter().map(place).collect();
+    let (network, set) = open_at(&through, OPEN_TIMEOUT).unwrap();
+    let len = 3 * STRIP * 4;
+    set.write(OBJECT, 0, &content(1, len)).unwrap();
+    set.sync().unwrap();
+    let mut right = content(1, len);
+    ways[1].silent.store(true, Ordering::Relaxed);
+    let began = std::time::Instant::now();
+    set.write(OBJECT, 1000, &content(2, 90_000)).unwrap();
+    right[1000..91_000].copy_from_slice(&content(2, 90_000));
+    let waited = began.elapsed();
+    assert!(waited >= GIVE_UP && waited < REPLY_WITHIN + GIVE_UP, "{waited:?}, of {REPLY_WITHIN:?}");
+    assert_eq!(set.superblock().members[1].state, MemberState::Missing);
+    let began = std::time::Instant::now();
+    set.write(OBJECT, 20_000, &content(3, 5000)).unwrap();
+    right[20_000..25_000].copy_from_slice(&content(3, 5000));
+    assert!(set.read(OBJECT, 0..len as u64).unwrap() == right);
+    assert!(began.elapsed() < GIVE_UP, "{:?}: it is not waited for again", began.elapsed());
+    assert!(network.attach(&through[1]).is_err());
+    ways[1].silent.store(false, Ordering::Relaxed);
+    assert_eq!(set.check_presence().unwrap(), [1], "it may have missed something");
+    assert_eq!(set.returned(network.attach(&through[1]).unwrap()).unwrap(), 1);
+    rebuild(&set);
     set.begin_scrub(1);
     while !set.scrub_some(64, 2).unwrap().done {}
     assert_eq!((set.scrub().healed, set.scrub().lost), (0, 0));
