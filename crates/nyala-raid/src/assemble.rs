@@ -54,7 +54,7 @@ pub enum AssembleError {
     },
     /// The missing members could be newer.
     #[error(
-        "members {missing:?} are missing and could have gone on without these: bring them, or start with --force if they never come back"
+        "members {missing:?} are missing and could have gone on without these: bring them, or, if they never come back, say so with nyala raid start"
     )]
     MayBeOlder {
         /// Numbers of members.

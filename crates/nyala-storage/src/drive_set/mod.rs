@@ -25,6 +25,7 @@ mod reach;
 mod replace;
 mod returns;
 mod spares;
+mod start;
 mod survey;
 mod upkeep;
 
@@ -36,5 +37,6 @@ pub use open::{OpenSet, open};
 pub use parts::{SetParts, parts};
 pub use peek::peek_set;
 pub use reach::DriveKeys;
+pub use start::{Start, start};
 pub use survey::{Survey, survey};
 pub use upkeep::Upkeep;

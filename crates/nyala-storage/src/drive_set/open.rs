@@ -34,6 +34,21 @@ pub struct OpenSet {
 pub fn open(spec: &SetSpec, keys: Option<&DriveKeys>) -> Result<OpenSet, StorageError> {
     let path = spec.first();
     let failed = |error| StorageError::Set { path: path.clone(), error: Box::new(error) };
+    let (mut drives, there) = near(spec)?;
+    let mut reach = Reach::of(spec, keys)?;
+    let far = take(spec, &mut reach, &drives, false)?;
+    let instances = far.iter().filter_map(Drive::instance).collect();
+    drives.extend(far);
+    let set = DriveSet::open(drives, false, ErrorLimit::default(), true).map_err(failed)?;
+    check(spec, set.geometry())?;
+    // Never a directory where a drive should be: that may be not mounted.
+    let spares = spec.spares.iter().filter(|spare| !there.contains(spare)).cloned().collect();
+    Ok(OpenSet { set: Arc::new(set), there, instances, spares, reach })
+}
+
+/// The drives of this host that are there, and their directories.
+pub(super) fn near(spec: &SetSpec) -> Result<(Vec<Drive>, Vec<PathBuf>), StorageError> {
+    let failed = |error| StorageError::Set { path: spec.first(), error: Box::new(error) };
     let (mut drives, mut there) = (Vec::new(), Vec::new());
     let dirs = spec.dirs();
     for dir in dirs.iter().chain(&spec.spares) {
@@ -51,21 +66,16 @@ pub fn open(spec: &SetSpec, keys: Option<&DriveKeys>) -> Result<OpenSet, Storage
             Err(_) => {}
         }
     }
-    let mut reach = Reach::of(spec, keys)?;
-    let far = take(spec, &mut reach, &drives)?;
-    let instances = far.iter().filter_map(Drive::instance).collect();
-    drives.extend(far);
-    let set = DriveSet::open(drives, false, ErrorLimit::default(), true).map_err(failed)?;
-    check(spec, set.geometry())?;
-    // Never a directory where a drive should be: that may be not mounted.
-    let spares = spec.spares.iter().filter(|spare| !there.contains(spare)).cloned().collect();
-    Ok(OpenSet { set: Arc::new(set), there, instances, spares, reach })
+    Ok((drives, there))
 }
 
-/// Takes the drives of other hosts that are there, if with `near` they are enough to start the set: otherwise whoever has them may go on.
-fn take(spec: &SetSpec, reach: &mut Reach, near: &[Drive]) -> Result<Vec<Drive>, StorageError> {
+/// Which drives of other hosts are there, and what these and those of this host say of the set.
+pub(super) fn found(
+    spec: &SetSpec,
+    reach: &Reach,
+    near: &[Drive],
+) -> Result<(Vec<DrivePlace>, Vec<Superblock>), StorageError> {
     let looks = survey::far(spec, reach)?;
-    let Some(network) = &mut reach.0 else { return Ok(Vec::new()) };
     let failed = |error| StorageError::Set { path: spec.first(), error: Box::new(error) };
     let (mut places, mut found) = (Vec::new(), Vec::new());
     for (place, look) in looks {
@@ -84,7 +94,15 @@ fn take(spec: &SetSpec, reach: &mut Reach, near: &[Drive]) -> Result<Vec<Drive>,
     for drive in near {
         found.extend(drive.superblock().map_err(failed)?);
     }
-    assemble(&found, false).map_err(|error| failed(error.into()))?;
+    Ok((places, found))
+}
+
+/// Takes the drives of other hosts that are there, if with `near` they are enough to start the set: otherwise whoever has them may go on.
+pub(super) fn take(spec: &SetSpec, reach: &mut Reach, near: &[Drive], force: bool) -> Result<Vec<Drive>, StorageError> {
+    let (places, found) = found(spec, reach, near)?;
+    let Some(network) = &mut reach.0 else { return Ok(Vec::new()) };
+    let failed = |error: SetError| StorageError::Set { path: spec.first(), error: Box::new(error) };
+    assemble(&found, force).map_err(|error| failed(error.into()))?;
     let lost = |error| StorageError::Net { path: spec.first(), error };
     let mut taken = Vec::new();
     for drive in network.open(&places, Duration::ZERO).map_err(lost)? {

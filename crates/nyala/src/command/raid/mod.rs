@@ -11,6 +11,7 @@ mod create;
 mod rebuild;
 mod replace;
 mod show;
+mod start;
 
 use crate::exit::Outcome;
 use crate::output::Output;
@@ -24,6 +25,8 @@ pub enum RaidCommand {
     Show(show::RaidShowArgs),
     /// Take an empty directory of the storage host in the place of a drive; it is rebuilt by itself
     Replace(replace::RaidReplaceArgs),
+    /// Start a set that does not start by itself, without drives that never come back
+    Start(start::RaidStartArgs),
     /// Set how fast drives are rebuilt, and wait until they are
     Rebuild(rebuild::RaidRebuildArgs),
     /// Compare all of a set with its checksums and parity, heal what is wrong, and wait for the end
@@ -36,6 +39,7 @@ pub fn run(command: RaidCommand, output: Output) -> Outcome {
         RaidCommand::Create(args) => create::run(args, output),
         RaidCommand::Show(args) => show::run(args, output),
         RaidCommand::Replace(args) => replace::run(args, output),
+        RaidCommand::Start(args) => start::run(args, output),
         RaidCommand::Rebuild(args) => rebuild::run(args, output),
         RaidCommand::Check(args) => check::run(args, output),
     }
