@@ -156,7 +156,7 @@ fn a_drive_that_was_away_gets_only_what_it_missed() {
 fn what_is_no_set_is_refused_with_a_reason() {
     let place = place(Level::Raid1, 2);
     let alone = open(&place, &[0]).err().map(|error| error.to_string());
-    assert!(alone.as_ref().is_some_and(|text| text.contains("--force")), "{alone:?}");
+    assert!(alone.as_ref().is_some_and(|text| text.contains("nyala raid start")), "{alone:?}");
     let again = Drive::open(&place.drives[0], true).err().map(|error| error.to_string());
     assert!(again.as_ref().is_some_and(|text| text.contains("not empty")), "{again:?}");
     let missing = Drive::open(&place.drives[0].join("nothing"), false);
