@@ -61,7 +61,9 @@ impl Behind {
 
     /// It has got all of these that it misses.
     pub fn give_all(&mut self, stripes: Range<StripeId>) {
-        let missed: Vec<StripeId> = self.missed.range(stripes).map(|(stripe, _)| *stripe).collect();
+        // A range that ends before it starts would be a panic, and holds nothing.
+        let range = stripes.start..stripes.end.max(stripes.start);
+        let missed: Vec<StripeId> = self.missed.range(range).map(|(stripe, _)| *stripe).collect();
         missed.into_iter().for_each(|stripe| self.give(stripe));
     }
 
@@ -139,6 +141,7 @@ mod tests {
         behind.note(stripe(1));
         behind.give(stripe(1));
         behind.left();
+        behind.give_all(stripe(5)..stripe(0));
         assert_eq!((behind.of(stripe(1)), behind.count(), behind.has_all()), (Missed::Writes, 1, false));
     }
 }
