@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! Removals.
+//!
+//! **Failure model.** That of the crate. A member that is behind removes the same as the good ones, and may lose that until it is synced: what it missed stays noted in
+//! their tables until then. One that cannot remove leaves the set.
 
 use crate::core::Core;
 use crate::error::SetError;

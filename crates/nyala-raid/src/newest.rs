@@ -25,7 +25,7 @@ fn holders<'a>(found: &'a [Superblock], one: &'a Superblock) -> impl Iterator<It
 }
 
 /// Whether a set went on to `other` without all drives that have `one`, which was never complete: a drive that should have it did not get it.
-pub(crate) fn is_superseded(found: &[Superblock], one: &Superblock, other: &Superblock) -> bool {
+fn is_superseded(found: &[Superblock], one: &Superblock, other: &Superblock) -> bool {
     let good = |superblock: &Superblock, drive| state(superblock, drive) == Some(MemberState::Good);
     one.generation >= other.generation
         && !same(one, other)

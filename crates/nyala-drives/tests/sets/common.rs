@@ -59,7 +59,12 @@ impl DriveFiles for SimFiles {
         std::thread::sleep(Duration::from_millis(self.1.load(Ordering::Relaxed)));
         for name in self.0.list()? {
             if name.starts_with("object-") {
-                self.0.open(&name)?.sync()?;
+                match self.0.open(&name) {
+                    Ok(file) => file.sync()?,
+                    // Removed by another thread meanwhile: these drives have none of their own.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(error) => return Err(error),
+                }
             }
         }
         self.0.sync_dir()

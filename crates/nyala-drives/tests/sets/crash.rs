@@ -81,7 +81,7 @@ pub fn made(geometry: &Geometry, seed: u64) -> Vec<SimDrive> {
 }
 
 /// Whoever is behind catches up, and then a scrub finds nothing, and the content is the same.
-fn assert_catches_up(set: &DriveSet, content: &[u8], context: &str) {
+pub fn assert_catches_up(set: &DriveSet, content: &[u8], context: &str) {
     while !set.rebuild_some(8).unwrap().done {}
     set.begin_scrub(1);
     while !set.scrub_some(8, 2).unwrap().done {}

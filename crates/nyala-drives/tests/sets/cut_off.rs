@@ -3,7 +3,7 @@
 //! A change of state that reached one drive only before the power went, which is then away when the set starts again.
 
 use crate::common::SimDrive;
-use crate::crash::{OBJECT, Oracle, STRIP, made, open, work};
+use crate::crash::{OBJECT, Oracle, STRIP, assert_catches_up, made, open, work};
 use nyala_drives::DriveSet;
 use nyala_raid::member::MemberState;
 use nyala_raid::{Geometry, Level};
@@ -23,12 +23,8 @@ fn cut_off(geometry: &Geometry, one: u64, others: u64) -> (Vec<SimDrive>, Oracle
     (drives, oracle, ahead)
 }
 
-fn catches_up(set: &DriveSet, content: &[u8], context: &str) {
-    while !set.rebuild_some(8).unwrap().done {}
-    set.begin_scrub(1);
-    while !set.scrub_some(8, 2).unwrap().done {}
-    assert_eq!((set.scrub().healed, set.scrub().lost), (0, 0), "{context}");
-    assert!(set.read(OBJECT, 0..content.len() as u64).unwrap() == content, "{context}");
+fn all_catch_up(set: &DriveSet, content: &[u8], context: &str) {
+    assert_catches_up(set, content, context);
     assert!(set.members().iter().all(|member| member.state == MemberState::Good), "{context}");
 }
 
@@ -61,13 +57,13 @@ fn what_only_a_drive_knows_that_was_away_does_not_hold() {
         // It comes back to the set that is in use where a start leaves out generations, and else to one that starts.
         if set.returned(drives[4].open().unwrap()).is_ok() {
             running += 1;
-            catches_up(&set, &oracle.now, &context);
+            all_catch_up(&set, &oracle.now, &context);
         }
         drop(set);
         drives.iter().for_each(SimDrive::power_cut);
         let set = open(&drives, &[]).unwrap_or_else(|error| panic!("{context}: {error}"));
         assert!(set.read(OBJECT, 0..len).unwrap() == oracle.now, "{context}");
-        catches_up(&set, &oracle.now, &context);
+        all_catch_up(&set, &oracle.now, &context);
     }
     println!("seen {seen} times, came back to a running set {running} times");
     assert!(seen > 10 && running > 0 && running < seen, "only {seen} times, {running}");

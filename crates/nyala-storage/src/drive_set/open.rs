@@ -36,7 +36,9 @@ pub fn open(spec: &SetSpec, keys: Option<&DriveKeys>) -> Result<OpenSet, Storage
     let failed = |error| StorageError::Set { path: path.clone(), error: Box::new(error) };
     let (mut drives, there) = near(spec)?;
     let mut reach = Reach::of(spec, keys)?;
-    let far = take(spec, &mut reach, &drives, false)?;
+    let (places, superblocks) = found(spec, &reach, &drives)?;
+    assemble(&superblocks, false).map_err(|error| failed(error.into()))?;
+    let far = take(spec, &mut reach, &places)?;
     let instances = far.iter().filter_map(Drive::instance).collect();
     drives.extend(far);
     let set = DriveSet::open(drives, false, ErrorLimit::default(), true).map_err(failed)?;
@@ -97,15 +99,12 @@ pub(super) fn found(
     Ok((places, found))
 }
 
-/// Takes the drives of other hosts that are there, if with `near` they are enough to start the set: otherwise whoever has them may go on.
-pub(super) fn take(spec: &SetSpec, reach: &mut Reach, near: &[Drive], force: bool) -> Result<Vec<Drive>, StorageError> {
-    let (places, found) = found(spec, reach, near)?;
+/// Takes the drives of other hosts that are there. Only if the set starts with them: otherwise whoever has them may go on.
+pub(super) fn take(spec: &SetSpec, reach: &mut Reach, places: &[DrivePlace]) -> Result<Vec<Drive>, StorageError> {
     let Some(network) = &mut reach.0 else { return Ok(Vec::new()) };
-    let failed = |error: SetError| StorageError::Set { path: spec.first(), error: Box::new(error) };
-    assemble(&found, force).map_err(|error| failed(error.into()))?;
     let lost = |error| StorageError::Net { path: spec.first(), error };
     let mut taken = Vec::new();
-    for drive in network.open(&places, Duration::ZERO).map_err(lost)? {
+    for drive in network.open(places, Duration::ZERO).map_err(lost)? {
         match drive {
             Ok(drive) => taken.push(drive),
             // Then that one has, or will have, the others too.

@@ -3,7 +3,8 @@
 //! Starting a set without drives that never come back, though they could be newer than those that are there: only an operator knows that.
 //!
 //! **Failure model.** That of the parent module. What only the others had is lost. Should they come back after all, the set is refused with both parts if they went on
-//! without these, and they are out of date otherwise.
+//! without these, and they are out of date otherwise. A service that has drives of this host keeps them, since it locks them; one that has drives of other hosts loses
+//! those, as in any take-over, and stops. A crash in the middle leaves a set that does not start by itself, or does: asked again, it is done.
 
 use super::open::{found, near, take};
 use super::reach::{DriveKeys, Reach};
@@ -32,11 +33,11 @@ pub fn start(spec: &SetSpec, keys: Option<&DriveKeys>, go: bool) -> Result<Start
     let failed = |error: SetError| StorageError::Set { path: spec.first(), error: Box::new(error) };
     let (mut drives, _) = near(spec)?;
     let mut reach = Reach::of(spec, keys)?;
-    let (_, superblocks) = found(spec, &reach, &drives)?;
+    let (places, superblocks) = found(spec, &reach, &drives)?;
     let assembled = assemble(&superblocks, true).map_err(|error| failed(error.into()))?;
     let refused = assemble(&superblocks, false).err().map(|error| error.to_string());
     if go && refused.is_some() {
-        drives.extend(take(spec, &mut reach, &drives, true)?);
+        drives.extend(take(spec, &mut reach, &places)?);
         drop(DriveSet::open(drives, true, ErrorLimit::default(), false).map_err(failed)?);
     }
     let members = &assembled.superblock.members;

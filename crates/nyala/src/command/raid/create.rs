@@ -2,15 +2,14 @@
 
 //! `nyala raid create`: on the storage host, before the target is named in the settings.
 
-use crate::config::{DEFAULT_SECRET, SetShape};
+use super::far::FarArgs;
+use crate::config::SetShape;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, show};
 use nyala_storage::DrivePlace;
-use nyala_storage::drive_set::{DriveKeys, geometry, make};
-use nyala_transport::Secret;
+use nyala_storage::drive_set::{geometry, make};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 /// Flags of `nyala raid create`.
 #[derive(Clone, Debug, clap::Args)]
@@ -20,12 +19,8 @@ pub struct RaidCreateArgs {
     pub drives: Vec<String>,
     #[command(flatten)]
     pub shape: SetShape,
-    /// With drives of other hosts: the cluster's secret file
-    #[arg(long, value_name = "FILE", default_value = DEFAULT_SECRET)]
-    pub secret: PathBuf,
-    /// With drives of other hosts: the cluster encrypts all traffic
-    #[arg(long)]
-    pub encrypt: bool,
+    #[command(flatten)]
+    pub far: FarArgs,
     /// Do it; otherwise it is only said what would be made
     #[arg(long)]
     pub yes: bool,
@@ -60,10 +55,7 @@ pub fn run(args: RaidCreateArgs, output: Output) -> Outcome {
         return Err(Failure::failed(format!("{missing} is not a directory; make it, or mount its drive, first")));
     }
     if args.yes {
-        let far = spec.drives.iter().any(|drive| drive.dir().is_none());
-        let secret = far.then(|| Secret::load(&args.secret)).transpose();
-        let secret = secret.map_err(|error| Failure::config(error.to_string()))?;
-        make(&spec, secret.map(|secret| DriveKeys { secret, encrypt: args.encrypt }).as_ref()).map_err(failed)?;
+        make(&spec, args.far.keys(&spec.drives)?.as_ref()).map_err(failed)?;
     }
     let made = Made {
         level: geometry.level().to_string(),

@@ -8,6 +8,7 @@
 mod ask;
 mod check;
 mod create;
+mod far;
 mod rebuild;
 mod replace;
 mod show;

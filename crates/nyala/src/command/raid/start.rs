@@ -2,13 +2,12 @@
 
 //! `nyala raid start`: on the storage host, while its service does not have the set.
 
-use crate::config::{DEFAULT_SECRET, SetShape};
+use super::far::FarArgs;
+use crate::config::SetShape;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, show};
-use nyala_storage::drive_set::{DriveKeys, start};
-use nyala_transport::Secret;
+use nyala_storage::drive_set::start;
 use serde::Serialize;
-use std::path::PathBuf;
 
 /// Flags of `nyala raid start`.
 #[derive(Clone, Debug, clap::Args)]
@@ -16,12 +15,8 @@ pub struct RaidStartArgs {
     /// The drives of the set that are there, as in the settings: directories of this host, or net://HOST:PORT/NAME
     #[arg(value_name = "DIR", required = true, num_args = 1..)]
     pub drives: Vec<String>,
-    /// With drives of other hosts: the cluster's secret file
-    #[arg(long, value_name = "FILE", default_value = DEFAULT_SECRET)]
-    pub secret: PathBuf,
-    /// With drives of other hosts: the cluster encrypts all traffic
-    #[arg(long)]
-    pub encrypt: bool,
+    #[command(flatten)]
+    pub far: FarArgs,
     /// Do it: the other drives never come back, and what only they have is lost. Otherwise it is only said what would be done
     #[arg(long)]
     pub yes: bool,
@@ -42,10 +37,7 @@ struct Started {
 /// Does it.
 pub fn run(args: RaidStartArgs, output: Output) -> Outcome {
     let spec = SetShape::default().spec(&args.drives, vec![]).map_err(Failure::usage)?;
-    let far = spec.drives.iter().any(|drive| drive.dir().is_none());
-    let secret = far.then(|| Secret::load(&args.secret)).transpose();
-    let secret = secret.map_err(|error| Failure::config(error.to_string()))?;
-    let keys = secret.map(|secret| DriveKeys { secret, encrypt: args.encrypt });
+    let keys = args.far.keys(&spec.drives)?;
     let done = start(&spec, keys.as_ref(), args.yes).map_err(|error| Failure::failed(error.to_string()))?;
     let started = args.yes && done.refused.is_some();
     let done = Started { refused: done.refused, without: done.without, members: done.members, started };

@@ -4,19 +4,18 @@
 
 use super::*;
 use crate::exit::Exit;
+use std::path::PathBuf;
 
 #[test]
 fn a_set_is_made_of_empty_directories_when_that_is_said() {
     let dir = tempfile::tempdir().unwrap();
     let drives: Vec<PathBuf> = (0..4).map(|at| dir.path().join(format!("d{at}"))).collect();
     let names: Vec<String> = drives.iter().map(|drive| drive.display().to_string()).collect();
-    let (secret, encrypt) = (PathBuf::new(), false);
     let shape = SetShape { level: Some("6".into()), ..SetShape::default() };
     let args = |drives: &[String], yes| RaidCreateArgs {
         drives: drives.to_vec(),
         shape: shape.clone(),
-        secret: secret.clone(),
-        encrypt,
+        far: FarArgs::default(),
         yes,
     };
     let create = |yes| run(args(&names, yes), Output::Json);

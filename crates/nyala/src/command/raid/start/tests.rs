@@ -5,6 +5,7 @@
 use super::*;
 use crate::exit::Exit;
 use nyala_storage::drive_set::{make, open};
+use std::path::PathBuf;
 
 fn set(level: &str, drives: usize) -> (tempfile::TempDir, Vec<String>) {
     let dir = tempfile::tempdir().unwrap();
@@ -17,8 +18,7 @@ fn set(level: &str, drives: usize) -> (tempfile::TempDir, Vec<String>) {
 }
 
 fn start_with(drives: &[String], yes: bool) -> Outcome {
-    let (secret, encrypt) = (PathBuf::new(), false);
-    run(RaidStartArgs { drives: drives.to_vec(), secret, encrypt, yes }, Output::Json)
+    run(RaidStartArgs { drives: drives.to_vec(), far: FarArgs::default(), yes }, Output::Json)
 }
 
 fn opens(drives: &[String]) -> Result<Vec<usize>, String> {
