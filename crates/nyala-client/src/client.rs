@@ -14,14 +14,14 @@ use crate::rpc::cluster::Cluster;
 use crate::rpc::failure::unexpected_reply;
 use crate::rpc::root;
 use crate::rpc::transport::{Network, Rpc};
-use crate::types::{CacheListener, ClientStats, FsStats, Lookup, Mode, OpenOptions, SetXattr, Withdraw};
+use crate::types::{CacheListener, ClientStats, Destination, FsStats, Lookup, Mode, OpenOptions, SetXattr, Withdraw};
 use nyala_wire::map::{ClusterMap, TargetKind};
 use nyala_wire::meta::{
     DelegationMode, EntryInfo, FileLock, Listing, MetaOp, MetaReply, NewEntry, Owner, Rename, SetAttr,
 };
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
 use nyala_wire::storage::ChunkFileId;
-use nyala_wire::{Attr, ErrorCode, FileKind, GroupId, InodeId, StripePattern, TargetId};
+use nyala_wire::{Attr, ErrorCode, FileKind, GroupId, InodeId, Layout, StripePattern, TargetId};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -409,6 +409,29 @@ impl Client {
         let cut = self.core.writeback.cut_behind_end(handle.file()).await;
         handle.release().await?;
         cut
+    }
+
+    /// Moves a file's data to other targets: its inode, names, times and content stay. `moved` hears how many bytes are copied. BUSY if
+    /// another client has the file open, or asks for it meanwhile: then nothing is changed.
+    pub async fn move_data(
+        &self,
+        inode: InodeId,
+        to: &Destination,
+        moved: impl Fn(u64) + Sync,
+    ) -> Result<(u64, Layout)> {
+        let handle = self.open(inode, OpenOptions { write: true, ..OpenOptions::default() }).await?;
+        let done = self.core.ops.move_data(handle.file(), to, &moved).await;
+        handle.release().await?;
+        done
+    }
+
+    /// Removes a chunk file that lies where the layout of its file has none, as what an interrupted move of its data leaves. Whether it
+    /// could: the layout has none there, and nobody else uses the file.
+    pub async fn remove_beside_layout(&self, chunk: ChunkFileId, target: TargetId) -> Result<bool> {
+        let handle = self.open(chunk.inode, OpenOptions { write: true, ..OpenOptions::default() }).await?;
+        let done = self.core.ops.remove_beside_layout(handle.file(), chunk, target).await;
+        handle.release().await?;
+        done
     }
 
     /// Returns when all changes of a mirrored chunk file that were under way are on all members.

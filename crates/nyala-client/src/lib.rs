@@ -34,4 +34,6 @@ pub use file::handle::FileHandle;
 pub use nyala_transport::wall_clock;
 pub use rpc::acting_user::ActingUser;
 pub use rpc::transport::{ReachFuture, Rpc, RpcFuture};
-pub use types::{CacheListener, ClientStats, FsStats, Lookup, Mode, OpenOptions, SeekTarget, SetXattr, Withdraw};
+pub use types::{
+    CacheListener, ClientStats, Destination, FsStats, Lookup, Mode, OpenOptions, SeekTarget, SetXattr, Withdraw,
+};

@@ -2,10 +2,19 @@
 
 //! Small public types of the client's interface.
 
-use nyala_wire::{Attr, InodeId};
+use nyala_wire::{Attr, InodeId, StripePattern, TargetId};
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
+
+/// Where a file's data is to be moved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Destination {
+    /// How it is to be spread, and over which pool; the chunk size stays what it is, whatever this says.
+    pub pattern: StripePattern,
+    /// Targets that it is not to be on, or mirror groups with [`nyala_wire::Pattern::Mirror`].
+    pub avoid: Vec<TargetId>,
+}
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

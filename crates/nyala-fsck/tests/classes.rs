@@ -275,7 +275,7 @@ fn a_mirrored_chunk_file_is_copied_from_another_member() {
     let mut map = map();
     map.groups = vec![group()];
     let mut world = World::new();
-    let layout = Layout { pattern: Pattern::Mirror, chunk_bytes: 1 << 16, targets: vec![TargetId(7)] };
+    let layout = Layout { pattern: Pattern::Mirror, chunk_bytes: 1 << 16, targets: vec![TargetId(7)], moves: 0 };
     world.record(STRIPED).layout = Some(layout);
     let of = |target, len| (TargetId(target), listed(STRIPED, 0, len, 98_305));
     world.chunks = vec![of(101, 100_000), of(102, 10_000)];

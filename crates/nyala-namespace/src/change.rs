@@ -14,7 +14,7 @@ use crate::writes::Writes;
 use nyala_kv::{Batch, Key};
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::mgmt::SEQUENCES_PER_RANGE;
-use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, Layout, Name, Slot, WireError, codec};
+use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, Layout, Name, SessionId, Slot, WireError, codec};
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
@@ -237,6 +237,12 @@ impl<'a> Change<'a> {
             ControlFlow::Continue(())
         })?;
         Ok(())
+    }
+
+    /// Whether another session than this one holds it open.
+    pub fn is_open_elsewhere(&self, inode: InodeId, session: SessionId) -> Step<bool> {
+        let own = usize::from(self.has(&keys::open(inode, session))?);
+        Ok(self.view.openers(inode)? > own)
     }
 
     /// Whether a session holds an inode open, this change's own opening and closing included.

@@ -11,7 +11,7 @@ pub use nyala_kv::prefix_end;
 pub use nyala_wire::fragments::{COLLISIONS, cookie};
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::mgmt::SEQUENCES_PER_RANGE;
-use nyala_wire::{InodeId, SessionId, Slot, TargetId};
+use nyala_wire::{InodeId, Layout, SessionId, Slot, TargetId};
 
 /// Tag of inode records.
 pub const INODE: u8 = b'I';
@@ -171,6 +171,20 @@ pub fn garbage(inode: InodeId) -> Key {
     Key::tagged(GARBAGE, &[&inode.0.to_be_bytes()])
 }
 
+/// Key of the chunk files that a layout of a file has, once they are to be removed: that of the file if its data was never moved.
+pub fn garbage_of(inode: InodeId, layout: &Layout) -> Key {
+    match layout.moves {
+        0 => garbage(inode),
+        moves => Key::tagged(GARBAGE, &[&inode.0.to_be_bytes(), &[(moves % Layout::NAMES) as u8]]),
+    }
+}
+
+/// Inode of a [`garbage_of`] key, and whether its data had been moved.
+pub fn parse_garbage(key: &[u8]) -> Option<(InodeId, bool)> {
+    let (inode, moved) = key.strip_prefix(&[GARBAGE])?.split_first_chunk::<8>()?;
+    (moved.len() < 2).then(|| (InodeId(u64::from_be_bytes(*inode)), !moved.is_empty()))
+}
+
 /// Key of a truncation that storage has not yet confirmed.
 pub fn truncate(inode: InodeId) -> Key {
     Key::tagged(TRUNCATE, &[&inode.0.to_be_bytes()])
@@ -233,7 +247,7 @@ pub fn parse_taken(key: &[u8]) -> Option<Slot> {
     Some(Slot(u16::from_be_bytes(key.strip_prefix(&[MISC])?.strip_prefix(TAKEN)?.try_into().ok()?)))
 }
 
-/// Inode of a [`garbage`], [`truncate`] or [`file_locks`] key.
+/// Inode of a [`truncate`] or [`file_locks`] key.
 pub fn parse_inode(key: &[u8]) -> Option<InodeId> {
     Some(InodeId(u64::from_be_bytes(key.get(1..)?.try_into().ok()?)))
 }

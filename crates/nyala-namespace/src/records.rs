@@ -6,7 +6,9 @@ use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 use nyala_wire::fragments::{COOKIE_END, CookieRange, Fragment};
 use nyala_wire::meta_tx::{PartResult, TxPart};
-use nyala_wire::{Attr, FileKind, InodeId, Layout, MapVersion, Name, SessionId, StripePattern, TargetId, Time};
+use nyala_wire::{
+    Attr, FileKind, InodeId, Layout, MapVersion, Name, Pattern, SessionId, StripePattern, TargetId, Time,
+};
 
 /// An inode. Encoded as an array of the fields in this order, without those at the end that are absent.
 #[derive(Clone, Debug, PartialEq)]
@@ -289,6 +291,23 @@ pub struct GarbageRecord {
     /// The numbers are those of mirror groups.
     #[n(1)]
     pub mirrored: Option<bool>,
+    /// How often the data had been moved ([`Layout::moves`]); absent: never.
+    #[n(2)]
+    pub moves: Option<u32>,
+}
+
+impl GarbageRecord {
+    /// Of a layout's chunk files.
+    pub fn of(layout: Layout) -> GarbageRecord {
+        let mirrored = (layout.pattern == Pattern::Mirror).then_some(true);
+        GarbageRecord { targets: layout.targets, mirrored, moves: (layout.moves > 0).then_some(layout.moves) }
+    }
+
+    /// The layout whose chunk files they are; of the chunk size it knows nothing.
+    pub fn layout(&self) -> Layout {
+        let pattern = if self.mirrored == Some(true) { Pattern::Mirror } else { Pattern::Raid0 };
+        Layout { pattern, chunk_bytes: 1, targets: self.targets.clone(), moves: self.moves.unwrap_or(0) }
+    }
 }
 
 /// A truncation that storage has not yet confirmed.
@@ -343,7 +362,7 @@ mod tests {
 
     fn file() -> InodeRecord {
         let zero = Time::default();
-        let layout = Layout { pattern: Pattern::Raid0, chunk_bytes: 1 << 16, targets: vec![TargetId(101)] };
+        let layout = Layout { pattern: Pattern::Raid0, chunk_bytes: 1 << 16, targets: vec![TargetId(101)], moves: 0 };
         let part =
             FilePart { layout, inline_version: None, inline_limit: 0, allocated: None, unnamed: None, tail: None };
         InodeRecord {

@@ -155,8 +155,8 @@ fn other_records() {
     let taken = TakenRecord { attempt, map, next: 2, inodes, whole: true, served: false, doubtful: false };
     record(&taken, "87 19012c 0c 02 07 f5 f4 f4");
     record(&ReplyRecord { sequence: 300, body: vec![0x82, 0, 0x80].into() }, "82 19012c 43820080");
-    record(&GarbageRecord { targets: layout().targets, mirrored: None }, "81 82 1865 1866");
-    record(&GarbageRecord { targets: layout().targets, mirrored: Some(true) }, "82 82 1865 1866 f5");
+    record(&GarbageRecord { targets: layout().targets, mirrored: None, moves: None }, "81 82 1865 1866");
+    record(&GarbageRecord { targets: layout().targets, mirrored: Some(true), moves: None }, "82 82 1865 1866 f5");
     let mut truncate = TruncateRecord { layout: layout(), size: 70_000, session: None, sequence: None };
     record(&truncate, "82 83001a000800008218651866 1a00011170");
     (truncate.session, truncate.sequence) = (Some(SessionId(5)), Some(9));

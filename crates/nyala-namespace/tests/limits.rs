@@ -198,7 +198,7 @@ fn sizes_up_to_the_largest() {
     server.run(MetaOp::SetAttr { inode, set: size(0) }).unwrap();
     server.run(MetaOp::SetAttr { inode, set: size(MAX_FILE_BYTES) }).unwrap();
     let MetaReply::Opened(file) = server.run(MetaOp::FileInfo { inode }).unwrap() else { panic!() };
-    let lengths = (0..file.layout.targets.len() as u16).map(|index| file.layout.chunk_file_len(index, MAX_FILE_BYTES));
+    let lengths = file.layout.indices().map(|index| file.layout.chunk_file_len(index, MAX_FILE_BYTES));
     assert_eq!(lengths.sum::<u64>(), MAX_FILE_BYTES);
 }
 

@@ -212,7 +212,7 @@ fn what_belongs_to_nothing() {
     assert!(!server.has(|fact| fact.inode() == Some(gone)));
     server.repair(Repair::CountXattrs(file));
     assert!(!server.attr(file).no_xattrs);
-    let garbage = GarbageRecord { targets: vec![TargetId(101)], mirrored: None };
+    let garbage = GarbageRecord { targets: vec![TargetId(101)], mirrored: None, moves: None };
     server.view.0.insert(keys::garbage(file), codec::encode(&garbage));
     assert!(server.has(|fact| matches!(fact, Fact::Garbage { inode } if *inode == file)));
     server.repair(Repair::KeepChunks(file));

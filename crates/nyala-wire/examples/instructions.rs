@@ -67,7 +67,7 @@ fn attr() -> MetaReply {
 }
 
 fn layout() -> Layout {
-    Layout { pattern: Pattern::Raid0, chunk_bytes: 512 << 10, targets: (101..105).map(TargetId).collect() }
+    Layout { pattern: Pattern::Raid0, chunk_bytes: 512 << 10, targets: (101..105).map(TargetId).collect(), moves: 0 }
 }
 
 fn write_header() -> WriteHeader {

@@ -8,7 +8,8 @@
 use crate::cbor::{self, Reader};
 use crate::error::{ErrorCode, WireError};
 use crate::ids::{GroupId, PoolId, TargetId};
-use minicbor::{Decode, Decoder, Encode, decode};
+use minicbor::encode::{self, Write};
+use minicbor::{Decode, Decoder, Encode, Encoder, decode};
 use serde::{Deserialize, Serialize};
 
 /// How a file's data is spread over targets.
@@ -108,24 +109,29 @@ impl Default for StripePattern {
     }
 }
 
-/// Where a file's data is; fixed when the file is made.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Serialize, Deserialize)]
+/// Where a file's data is; as when the file was made, unless its data was moved since.
+///
+/// Encoded as an array of three: the number of the pattern in the low byte of an unsigned number whose other bytes count the moves,
+/// the chunk size, and the targets. A program that does not know that data can be moved takes the number for a pattern that it does not
+/// know and refuses the layout, where it would otherwise look for the data under names that the chunk files have no longer.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Layout {
     /// How data is spread.
-    #[n(0)]
     pub pattern: Pattern,
     /// Chunk size in bytes; not 0.
-    #[n(1)]
     pub chunk_bytes: u32,
     /// The targets, or with [`Pattern::Mirror`] the numbers of the mirror groups, in stripe order; at least one.
-    #[n(2)]
     pub targets: Vec<TargetId>,
+    /// Grows whenever the data is moved to other targets. With it the names of the chunk files change ([`Layout::indices`]), so that
+    /// those of before and after are different files, also where both lie on one target.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub moves: u32,
 }
 
 /// A piece of a file that lies in one chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Index into [`Layout::targets`], which is also the stripe index in the chunk file's name.
+    /// Index in the chunk file's name, one of [`Layout::indices`].
     pub index: u16,
     /// Offset in that target's chunk file, bytes.
     pub chunk_offset: u64,
@@ -165,6 +171,18 @@ impl StripePattern {
     }
 }
 
+fn is_zero(moves: &u32) -> bool {
+    *moves == 0
+}
+
+impl<C> Encode<C> for Layout {
+    fn encode<W: Write>(&self, e: &mut Encoder<W>, ctx: &mut C) -> Result<(), encode::Error<W::Error>> {
+        let pattern = u64::from(self.pattern as u8) | u64::from(self.moves) << 8;
+        e.array(3)?.u64(pattern)?.u32(self.chunk_bytes)?;
+        self.targets.encode(e, ctx)
+    }
+}
+
 impl<'b, C> Decode<'b, C> for Layout {
     fn decode(d: &mut Decoder<'b>, _: &mut C) -> Result<Self, decode::Error> {
         cbor::read(d, "this is no layout, or one without targets or with chunks of 0 bytes", Layout::read)
@@ -175,17 +193,56 @@ impl Layout {
     /// Reads it as the codec does. Refuses what would divide by zero below.
     pub fn read(reader: &mut Reader<'_>) -> Option<Layout> {
         let fields = reader.array().filter(|fields| *fields >= 3)?;
-        let pattern = Pattern::from_number(reader.number()?)?;
+        let first: u64 = reader.number()?;
+        let (pattern, moves) = (Pattern::from_number(first as u8)?, u32::try_from(first >> 8).ok()?);
         let chunk_bytes = reader.number().filter(|bytes| *bytes > 0)?;
         let targets = reader.array().filter(|targets| (1..=reader.left() as u64).contains(targets))?;
         let targets = (0..targets).map(|_| reader.number().map(TargetId)).collect::<Option<Vec<TargetId>>>()?;
         reader.skip_from(3, fields)?;
-        Some(Layout { pattern, chunk_bytes, targets })
+        Some(Layout { pattern, chunk_bytes, targets, moves })
     }
 
-    /// Where chunk file `index` is; `index` is one of an [`Extent`] or below the number of targets.
+    /// Number of indices of chunk files between two moves: the low bits of an index are the stripe's number.
+    const STRIPES: u16 = StripePattern::MAX_TARGETS;
+    /// So many moves later the names of chunk files are those of before; what was removed under them is long gone.
+    pub const NAMES: u32 = 1 << 6;
+
+    fn first_index(&self) -> u16 {
+        (self.moves % Layout::NAMES) as u16 * Layout::STRIPES
+    }
+
+    /// Number of a chunk file's stripe: an index into [`Layout::targets`].
+    fn stripe_of(index: u16) -> u16 {
+        index % Layout::STRIPES
+    }
+
+    /// Number of the stripe that chunk file `index` is, from 0.
+    pub fn stripe(&self, index: u16) -> u64 {
+        u64::from(Layout::stripe_of(index))
+    }
+
+    /// The indices of all its chunk files, in stripe order.
+    pub fn indices(&self) -> impl ExactSizeIterator<Item = u16> + Clone + use<> {
+        // Layouts of strangers may name more targets than are allowed.
+        let stripes = self.targets.len().min(usize::from(Layout::STRIPES)) as u16;
+        let first = self.first_index();
+        (0..stripes).map(move |stripe| first + stripe)
+    }
+
+    /// Whether it has a chunk file of this index.
+    pub fn has(&self, index: u16) -> bool {
+        let stripe = Layout::stripe_of(index);
+        usize::from(stripe) < self.targets.len() && index == self.first_index() + stripe
+    }
+
+    /// Where chunk file `index` is; `index` is one of an [`Extent`] or of [`Layout::indices`].
     pub fn location(&self, index: u16) -> DataLocation {
-        self.pattern.location(self.targets[usize::from(index)])
+        self.pattern.location(self.targets[usize::from(Layout::stripe_of(index))])
+    }
+
+    /// Whether this is what the other one was before its file's data was moved.
+    pub fn is_before(&self, other: &Layout) -> bool {
+        self.moves < other.moves
     }
 
     /// Refuses a layout that arithmetic or servers cannot work with.
@@ -203,6 +260,7 @@ impl Layout {
     pub fn extents(&self, offset: u64, len: u64) -> impl Iterator<Item = Extent> + '_ {
         let chunk = u64::from(self.chunk_bytes);
         let width = self.targets.len() as u64;
+        let first = self.first_index();
         let end = offset.saturating_add(len);
         let mut at = offset;
         std::iter::from_fn(move || {
@@ -212,7 +270,7 @@ impl Layout {
             let number = at / chunk;
             let inside = at % chunk;
             let extent = Extent {
-                index: (number % width) as u16,
+                index: first + (number % width) as u16,
                 chunk_offset: number / width * chunk + inside,
                 file_offset: at,
                 len: (chunk - inside).min(end - at),
@@ -227,8 +285,9 @@ impl Layout {
         let chunk = u64::from(self.chunk_bytes);
         let width = self.targets.len() as u64;
         let (full, rest) = (size / chunk, size % chunk);
-        let mine = full / width + u64::from(full % width > u64::from(index));
-        let tail = if full % width == u64::from(index) { rest } else { 0 };
+        let stripe = self.stripe(index);
+        let mine = full / width + u64::from(full % width > stripe);
+        let tail = if full % width == stripe { rest } else { 0 };
         mine * chunk + tail
     }
 
@@ -236,7 +295,7 @@ impl Layout {
     pub fn file_offset(&self, index: u16, chunk_offset: u64) -> u64 {
         let chunk = u64::from(self.chunk_bytes);
         let row = chunk_offset / chunk;
-        (row * self.targets.len() as u64 + u64::from(index)) * chunk + chunk_offset % chunk
+        (row * self.targets.len() as u64 + self.stripe(index)) * chunk + chunk_offset % chunk
     }
 }
 
@@ -246,7 +305,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn layout(chunk_bytes: u32, width: u16) -> Layout {
-        Layout { pattern: Pattern::Raid0, chunk_bytes, targets: (1..=width).map(TargetId).collect() }
+        Layout { pattern: Pattern::Raid0, chunk_bytes, targets: (1..=width).map(TargetId).collect(), moves: 0 }
     }
 
     proptest! {

@@ -225,6 +225,8 @@ pub enum EntryCommand {
     Create(entry_create_args::CreateCommand),
     /// Find entries by where they and their data are, by size, owner and age
     Find(entry_find::EntryFindArgs),
+    /// Move files' data to other targets, mirror groups or pools; names, inodes and content stay
+    Migrate(entry_migrate::EntryMigrateArgs),
 }
 
 /// `nyala health …`
@@ -342,6 +344,7 @@ fn run_entry(command: EntryCommand, output: Output) -> Outcome {
         EntryCommand::Set(args) => entry_set::run(args, output),
         EntryCommand::Create(command) => entry_create::run(command, output),
         EntryCommand::Find(args) => entry_find::run(args, output),
+        EntryCommand::Migrate(args) => entry_migrate::run(args, output),
     }
 }
 

@@ -197,6 +197,7 @@ mod tests {
             pattern: Pattern::Raid0,
             chunk_bytes: 65_536,
             targets: targets.iter().map(|&target| TargetId(target)).collect(),
+            moves: 0,
         };
         let (one, other) = (layout(&[1, 2]), layout(&[2, 1]));
         let whole = Piece { from: (0, 0), to: (0, 0), len: 65_536 };

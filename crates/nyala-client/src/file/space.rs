@@ -21,6 +21,7 @@ use nyala_transport::wall_clock;
 use nyala_wire::meta::{Commit, DelegationMode, MAX_FILE_BYTES, MetaOp, MetaReply, SetAttr, Want};
 use nyala_wire::storage::{StorageOp, StorageReply};
 use nyala_wire::{Attr, ErrorCode, InodeId, Layout, SessionId};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use tokio::task::JoinSet;
@@ -29,7 +30,7 @@ const KEEP_SIZE: i32 = 1;
 const PUNCH_HOLE: i32 = 2;
 const ZERO_RANGE: i32 = 16;
 /// ENXIO: nothing at or behind that offset.
-const NO_SUCH_ADDRESS: ErrorCode = ErrorCode(6);
+pub(super) const NO_SUCH_ADDRESS: ErrorCode = ErrorCode(6);
 
 impl FileOps {
     /// Changes attributes; a new size or modification time comes after everything this client wrote before.
@@ -250,16 +251,14 @@ impl FileOps {
         op: impl Fn(Range<u64>) -> StorageOp,
     ) -> Result<()> {
         // The parts of a range in one chunk file are back to back.
-        let mut parts: Vec<Option<Range<u64>>> = vec![None; layout.targets.len()];
+        let mut parts: BTreeMap<u16, Range<u64>> = BTreeMap::new();
         for extent in layout.extents(range.start, range.end - range.start) {
             let end = extent.chunk_offset + extent.len;
-            let part = &mut parts[usize::from(extent.index)];
-            *part = Some(part.as_ref().map_or(extent.chunk_offset, |part| part.start)..end);
+            let part = parts.entry(extent.index).or_insert(extent.chunk_offset..end);
+            part.end = end;
         }
         let mut calls = JoinSet::new();
-        for (index, part) in parts.into_iter().enumerate() {
-            let Some(part) = part else { continue };
-            let index = index as u16;
+        for (index, part) in parts {
             let chunk = ChunkRange { inode: file.inode, location: layout.location(index), index, offset: 0 };
             let (ops, op) = (self.clone(), op(part));
             calls.spawn(async move {
@@ -288,7 +287,7 @@ impl FileOps {
             };
         }
         let mut asks = JoinSet::new();
-        for index in 0..layout.targets.len() as u16 {
+        for index in layout.indices() {
             let chunk = ChunkRange { inode: file.inode, location: layout.location(index), index, offset: 0 };
             let (ops, start) = (self.clone(), first_at(&layout, chunk.index, offset));
             asks.spawn(async move {
@@ -346,7 +345,7 @@ impl Drop for Truncating<'_> {
 fn first_at(layout: &Layout, index: u16, offset: u64) -> u64 {
     let (chunk, width) = (u64::from(layout.chunk_bytes), layout.targets.len() as u64);
     let number = offset / chunk;
-    let mine = number + (u64::from(index) + width - number % width) % width;
+    let mine = number + (layout.stripe(index) + width - number % width) % width;
     mine / width * chunk + if mine == number { offset % chunk } else { 0 }
 }
 
@@ -360,7 +359,7 @@ mod tests {
         #[test]
         fn the_first_byte_at_or_behind(width in 1_u16..6, offset in 0_u64..3_000_000) {
             let targets = (1..=width).map(TargetId).collect();
-            let layout = Layout { pattern: Pattern::Raid0, chunk_bytes: 65_536, targets };
+            let layout = Layout { pattern: Pattern::Raid0, chunk_bytes: 65_536, targets, moves: 0 };
             for index in 0..width {
                 let at = first_at(&layout, index, offset);
                 prop_assert!(layout.file_offset(index, at) >= offset);

@@ -145,6 +145,9 @@ impl FileState {
             self.content.learn(&reply.layout, reply.inline_limit);
             self.written.restart(self.content.unit());
         }
+        if self.content.layout().is_some_and(|layout| layout.is_before(&reply.layout)) {
+            self.relocate(&reply.layout);
+        }
         let fresh = generation == self.generation && self.written.in_flight().is_empty();
         let size = self.size;
         self.install_attr(&reply.attr, generation, now_ms);
@@ -168,6 +171,12 @@ impl FileState {
             // Striped is for ever; a spill that the server does not know of yet is dealt with at its commit.
             _ => {}
         }
+    }
+
+    /// The file's data is somewhere else now. What was written before and not synced is remembered by layout (`Writeback`).
+    pub(crate) fn relocate(&mut self, layout: &Layout) {
+        self.content.relocate(layout);
+        self.unsynced.relocate();
     }
 
     pub(crate) fn install_attr(&mut self, attr: &Attr, generation: u64, now_ms: u64) {

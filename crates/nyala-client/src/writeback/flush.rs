@@ -215,7 +215,7 @@ impl Writeback {
             state.layout().cloned()?
         };
         let mut asks = JoinSet::new();
-        for index in 0..layout.targets.len() as u16 {
+        for index in layout.indices() {
             let location = layout.location(index);
             let (writeback, chunk) = (self.clone(), ChunkRange { inode: file.inode, location, index, offset: 0 });
             asks.spawn(async move {

@@ -85,7 +85,7 @@ impl Writeback {
         session: SessionId,
     ) -> Result<()> {
         let mut cuts = JoinSet::new();
-        for index in 0..layout.targets.len() as u16 {
+        for index in layout.indices() {
             let chunk = ChunkRange { inode: file.inode, location: layout.location(index), index, offset: 0 };
             let (writeback, len) = (self.clone(), layout.chunk_file_len(index, size));
             cuts.spawn(async move { writeback.cluster.storage_cut(chunk, session, len).await });

@@ -9,12 +9,10 @@ use crate::file::table::Table;
 use crate::rpc::cluster::Cluster;
 use crate::writeback::logic::deferred_close::DeferredCloses;
 use crate::writeback::logic::migrations::Migrations;
-use crate::writeback::logic::unsynced::Written;
 use crate::writeback::memory_limit::MemoryLimit;
 use crate::writeback::send_thread::SendThread;
-use nyala_wire::{InodeId, Layout};
+use crate::writeback::unsynced::UnsyncedFiles;
 use parking_lot::Mutex;
-use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
@@ -30,7 +28,7 @@ pub(crate) struct Writeback {
     pub(super) deferred_wake: Arc<Notify>,
     /// Files of which this client wrote something to storage that it did not sync, those among them that it has forgotten.
     /// Taken with a file's state locked.
-    pub(super) unsynced: Mutex<HashMap<InodeId, (Arc<Layout>, Written)>>,
+    pub(super) unsynced: Mutex<UnsyncedFiles>,
     /// Held shared while inline content is moved under a claim, which a restarted server has forgotten.
     pub(crate) migrations: Mutex<Migrations>,
 }

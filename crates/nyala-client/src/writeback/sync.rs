@@ -34,6 +34,12 @@ pub(crate) struct Synced {
 }
 
 impl Synced {
+    /// Both.
+    fn and(mut self, other: Synced) -> Synced {
+        self.doubtful.extend(other.doubtful);
+        Synced { lost: self.lost.or(other.lost), ..self }
+    }
+
     /// All that was written is on disk.
     pub(crate) fn is_certain(&self) -> bool {
         self.doubtful.is_empty()
@@ -47,24 +53,30 @@ impl Writeback {
         let (layout, syncing) = {
             let mut state = file.state.lock();
             let Some(layout) = state.layout().cloned() else { return Ok(None) };
-            state.unsynced_mut().adopt(self.unsynced.lock().get(&file.inode).map(|(_, written)| written));
+            let unsynced = self.unsynced.lock();
+            state.unsynced_mut().adopt(unsynced.get(&(file.inode, layout.moves)).map(|(_, written)| written));
+            drop(unsynced);
             // Without a delegation it may be longer than is known here.
             let (alone, size) = (state.is_loaded(), state.size());
-            let all =
-                (0..layout.targets.len() as u16).filter(|index| !alone || layout.chunk_file_len(*index, size) > 0);
+            let all = layout.indices().filter(|index| !alone || layout.chunk_file_len(*index, size) > 0);
             let syncing = state.unsynced_mut().begin(all, alone);
             (layout, syncing)
         };
+        let before = self.sync_before_moves(file.inode, &layout).await;
         let result = self.sync_indices(file.inode, &layout, &syncing.indices).await;
+        let result = before.and_then(|before| Ok(Synced { lost: before.lost, ..Synced::default() }.and(result?)));
         let mut state = file.state.lock();
         match &result {
             Ok(_) => state.unsynced_mut().done(&syncing),
             Err(_) => state.unsynced_mut().failed(syncing),
         }
         let mut unsynced = self.unsynced.lock();
-        match state.unsynced().has_own() {
-            true => drop(unsynced.insert(file.inode, (layout, state.unsynced().written().clone()))),
-            false => drop(unsynced.remove(&file.inode)),
+        // Moved meanwhile: what is known of the file is of the layout of now.
+        if state.layout().is_some_and(|now| now.moves == layout.moves) {
+            match state.unsynced().has_own() {
+                true => drop(unsynced.insert((file.inode, layout.moves), (layout, state.unsynced().written().clone()))),
+                false => drop(unsynced.remove(&(file.inode, layout.moves))),
+            }
         }
         result.map(Some)
     }

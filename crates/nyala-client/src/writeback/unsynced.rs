@@ -10,8 +10,10 @@ use crate::error::{Error, Result};
 use crate::file::state::{File, FileState};
 use crate::writeback::logic::unsynced::Written;
 use crate::writeback::owner::Writeback;
+use crate::writeback::sync::Synced;
 use nyala_wire::storage::WriteVerifier;
 use nyala_wire::{InodeId, Layout};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
@@ -19,6 +21,10 @@ use tokio::task::JoinSet;
 const MAX_FORGOTTEN: usize = 16_384;
 /// Files synced side by side when all are.
 const MAX_CONCURRENT_SYNCS: usize = 64;
+
+/// What this client wrote and did not sync, by inode and how often its data had been moved when it was written: moving it syncs the
+/// copy, but only the targets that it was on before know whether they had lost any of it.
+pub(super) type UnsyncedFiles = BTreeMap<(InodeId, u32), (Arc<Layout>, Written)>;
 
 impl Writeback {
     /// Bytes of a file went to a target; its state is locked.
@@ -34,8 +40,9 @@ impl Writeback {
         {
             let mut unsynced = self.unsynced.lock();
             let before = unsynced.len();
-            state.unsynced_mut().adopt(unsynced.get(&inode).map(|(_, written)| written));
-            unsynced.insert(inode, (layout, state.unsynced().written().clone()));
+            let key = (inode, layout.moves);
+            state.unsynced_mut().adopt(unsynced.get(&key).map(|(_, written)| written));
+            unsynced.insert(key, (layout, state.unsynced().written().clone()));
             if unsynced.len() > before && unsynced.len().is_multiple_of(MAX_FORGOTTEN) {
                 let writeback = self.clone();
                 self.ctx.spawn(async move {
@@ -45,6 +52,21 @@ impl Writeback {
                 });
             }
         }
+    }
+
+    /// What this client wrote to a file before its data was moved, and did not sync, is on disk where it was then, unless that says
+    /// otherwise: the copy has only what was there. Chunk files that are gone have nothing unsynced.
+    pub(super) async fn sync_before_moves(self: &Arc<Writeback>, inode: InodeId, layout: &Layout) -> Result<Synced> {
+        let before = (inode, 0)..(inode, layout.moves);
+        let left: Vec<(u32, (Arc<Layout>, Written))> =
+            self.unsynced.lock().range(before).map(|((_, moves), one)| (*moves, one.clone())).collect();
+        let mut all = Synced::default();
+        for (moves, (layout, written)) in left {
+            let synced = self.sync_indices(inode, &layout, &written).await?;
+            self.unsynced.lock().remove(&(inode, moves));
+            all.lost = all.lost.or(synced.lost);
+        }
+        Ok(all)
     }
 
     /// Waits for changes of a file's chunk files, which give their stripe index and what the target said.
@@ -65,24 +87,24 @@ impl Writeback {
 
     /// What this client wrote and did not sync of files that it has forgotten is on disk.
     pub(crate) async fn sync_forgotten(self: &Arc<Writeback>) -> Result<()> {
-        let left: Vec<(InodeId, (Arc<Layout>, Written))> = {
+        let left: Vec<((InodeId, u32), (Arc<Layout>, Written))> = {
             let mut unsynced = self.unsynced.lock();
-            let forgotten = |inode: &InodeId| self.files.get(*inode).is_none();
-            let inodes: Vec<InodeId> = unsynced.keys().copied().filter(forgotten).collect();
-            inodes.into_iter().filter_map(|inode| unsynced.remove_entry(&inode)).collect()
+            let forgotten = |(inode, _): &(InodeId, u32)| self.files.get(*inode).is_none();
+            let keys: Vec<(InodeId, u32)> = unsynced.keys().copied().filter(forgotten).collect();
+            keys.into_iter().filter_map(|key| unsynced.remove_entry(&key)).collect()
         };
         let mut syncs = JoinSet::new();
         let mut result = Ok(());
-        for (inode, (layout, written)) in left {
+        for (key, (layout, written)) in left {
             if syncs.len() >= MAX_CONCURRENT_SYNCS {
                 result = result.and(syncs.join_next().await.unwrap_or(Ok(Ok(()))).unwrap_or(Err(Error::ShutDown)));
             }
             let writeback = self.clone();
             syncs.spawn(async move {
-                match writeback.sync_indices(inode, &layout, &written).await {
+                match writeback.sync_indices(key.0, &layout, &written).await {
                     Ok(synced) => synced.lost.map_or(Ok(()), Err),
                     Err(error) => {
-                        writeback.unsynced.lock().entry(inode).or_insert((layout, written));
+                        writeback.unsynced.lock().entry(key).or_insert((layout, written));
                         Err(error)
                     }
                 }

@@ -35,7 +35,7 @@ impl Class for ChunkExcess {
     fn look(&self, object: &Object, report: &mut Report) {
         let Some(record) = object.record.as_ref().filter(|record| record.inline_version.is_none()) else { return };
         let Some(layout) = record.layout.as_ref().filter(|_| !object.truncation) else { return };
-        for chunk in object.chunks.iter().filter(|chunk| usize::from(chunk.index) < layout.targets.len()) {
+        for chunk in object.chunks.iter().filter(|chunk| layout.has(chunk.index)) {
             let most = layout.chunk_file_len(chunk.index, record.size);
             if chunk.len > most {
                 let file = ChunkFileId { inode: object.inode, index: chunk.index };

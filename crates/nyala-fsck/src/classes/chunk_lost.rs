@@ -46,7 +46,7 @@ impl Class for ChunkLost {
 /// The mirror group whose other members are to have the same.
 fn group(object: &Object, report: &Report, chunk: &ChunkAt) -> Option<GroupId> {
     let layout = object.record.as_ref()?.layout.as_ref()?;
-    if usize::from(chunk.index) >= layout.targets.len() {
+    if !layout.has(chunk.index) {
         return None;
     }
     let DataLocation::Group(id) = layout.location(chunk.index) else { return None };

@@ -40,7 +40,7 @@ impl Class for ChunkMissing {
             return;
         }
         let mut missing = Vec::new();
-        for index in 0..layout.targets.len() as u16 {
+        for index in layout.indices() {
             let expected = layout.chunk_file_len(index, record.size) > 0;
             let there = object.chunks.iter().any(|chunk| chunk.index == index);
             if expected && !there && is_listed(report, layout.location(index)) {

@@ -52,7 +52,7 @@ impl Class for ChunkUnexpected {
 /// Whether every chunk file is where the layout has it, with as many bytes as the file's size asks for. One with a hole at its end
 /// looks as if something were missing, and then nothing is removed.
 fn is_whole(report: &Report, object: &Object, record: &InodeFact, layout: &Layout) -> bool {
-    (0..layout.targets.len() as u16).all(|index| {
+    layout.indices().all(|index| {
         let wanted = layout.chunk_file_len(index, record.size);
         let mut there = object.chunks.iter().filter(|chunk| chunk.index == index && belongs(report, record, chunk));
         wanted == 0 || there.any(|chunk| chunk.len >= wanted.max(chunk.least))
@@ -61,7 +61,7 @@ fn is_whole(report: &Report, object: &Object, record: &InodeFact, layout: &Layou
 
 /// Whether the layout has it there. What a member of a mirror group has that is to be filled anew does not count.
 fn belongs(report: &Report, record: &InodeFact, chunk: &ChunkAt) -> bool {
-    let Some(layout) = record.layout.as_ref().filter(|layout| usize::from(chunk.index) < layout.targets.len()) else {
+    let Some(layout) = record.layout.as_ref().filter(|layout| layout.has(chunk.index)) else {
         return false;
     };
     match layout.location(chunk.index) {

@@ -80,8 +80,12 @@ pub struct World {
 
 impl World {
     pub fn new() -> World {
-        let layout =
-            Layout { pattern: Pattern::Raid0, chunk_bytes: 1 << 16, targets: vec![TargetId(101), TargetId(102)] };
+        let layout = Layout {
+            pattern: Pattern::Raid0,
+            chunk_bytes: 1 << 16,
+            targets: vec![TargetId(101), TargetId(102)],
+            moves: 0,
+        };
         let file = |inode| InodeFact { layout: Some(layout.clone()), ..record(inode, FileKind::File) };
         let records = [
             dir(InodeId::ROOT, InodeId::ROOT, 2, 1),

@@ -134,7 +134,8 @@ mod tests {
             ctime: time,
             btime: time,
         };
-        let layout = layout.map(|(pattern, id)| Layout { pattern, chunk_bytes: 1 << 20, targets: vec![TargetId(id)] });
+        let layout =
+            layout.map(|(pattern, id)| Layout { pattern, chunk_bytes: 1 << 20, targets: vec![TargetId(id)], moves: 0 });
         EntryInfo {
             attr,
             meta_target: TargetId(1),

@@ -19,7 +19,7 @@ use nyala_namespace::keys;
 use nyala_namespace::records::GarbageRecord;
 use nyala_namespace::view::View;
 use nyala_wire::storage::{ChunkFileId, StorageOp};
-use nyala_wire::{InodeId, Pattern, WireError, codec};
+use nyala_wire::{InodeId, WireError, codec};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::Duration;
@@ -51,11 +51,18 @@ pub async fn collect(state: Rc<State>) {
         }
         synced(&state).await;
         // Those that fail stay in the queue and come up again after the others.
-        after = queued.last().map(|(inode, _)| keys::prefix_end(&keys::garbage(*inode))).unwrap_or_default();
+        after = queued.last().map(|(inode, record)| behind(*inode, record)).unwrap_or_default();
         if !remove_all(&state, queued).await {
             tokio::time::sleep(RETRY).await;
         }
     }
+}
+
+/// The key after a row's.
+fn behind(inode: InodeId, record: &GarbageRecord) -> Vec<u8> {
+    let mut key = keys::garbage_of(inode, &record.layout()).to_vec();
+    key.push(0);
+    key
 }
 
 /// Returns when everything that is in the tables now is on disk. If the log fails, never: the process ends then.
@@ -93,16 +100,16 @@ fn next(state: &State, after: &[u8]) -> Result<Vec<(InodeId, GarbageRecord)>, Wi
     })?;
     let parse = |(key, value): (Vec<u8>, Vec<u8>)| {
         let record = codec::decode(&value)?;
-        Ok(keys::parse_inode(&key).map(|inode| (inode, record)))
+        Ok(keys::parse_garbage(&key).map(|(inode, _)| (inode, record)))
     };
     rows.into_iter().filter_map(|row| parse(row).transpose()).collect()
 }
 
 async fn remove(state: &Rc<State>, inode: InodeId, record: GarbageRecord) -> bool {
     let Some(map) = state.orders_by() else { return false };
-    let pattern = if record.mirrored == Some(true) { Pattern::Mirror } else { Pattern::Raid0 };
-    for (index, target) in (0_u16..).zip(&record.targets) {
-        let location = pattern.location(*target);
+    let layout = record.layout();
+    for index in layout.indices() {
+        let location = layout.location(index);
         if Peers::is_removed(&map, location) {
             continue;
         }
@@ -113,6 +120,6 @@ async fn remove(state: &Rc<State>, inode: InodeId, record: GarbageRecord) -> boo
         }
     }
     let mut batch = Batch::new();
-    batch.delete(keys::garbage(inode));
+    batch.delete(keys::garbage_of(inode, &layout));
     state.apply(&batch).is_ok()
 }

@@ -8,7 +8,7 @@ use crate::change::{Change, Step};
 use crate::keys;
 use crate::records::{FilePart, GarbageRecord, InodeRecord};
 use nyala_wire::map::ClusterMap;
-use nyala_wire::{FileKind, InodeId, Pattern, StripePattern, Time};
+use nyala_wire::{FileKind, InodeId, StripePattern, Time};
 
 /// The pattern that a directory gives to new files.
 pub fn effective_pattern(own: Option<StripePattern>, map: &ClusterMap) -> StripePattern {
@@ -27,13 +27,7 @@ pub fn destroy(change: &mut Change, inode: InodeId) -> Step<()> {
     let (link, xattrs) = (record.kind == FileKind::Symlink, record.xattr_bytes.is_some());
     match record.file.clone() {
         Some(FilePart { inline_version: None, layout, .. }) => {
-            change.put_record(
-                keys::garbage(inode),
-                &GarbageRecord {
-                    targets: layout.targets,
-                    mirrored: (layout.pattern == Pattern::Mirror).then_some(true),
-                },
-            );
+            change.put_record(keys::garbage_of(inode, &layout), &GarbageRecord::of(layout));
         }
         // Version 0 is empty: nothing was ever kept.
         Some(FilePart { inline_version: Some(0), .. }) => {}

@@ -8,7 +8,7 @@
 use super::env::Env;
 use crate::change::Step;
 use nyala_wire::map::{Consistency, Group, MemberState, Target, TargetKind};
-use nyala_wire::{DataLocation, ErrorCode, Layout, Pattern, StripePattern};
+use nyala_wire::{DataLocation, ErrorCode, Layout, Pattern, StripePattern, TargetId};
 
 impl Env<'_> {
     /// Whether a pool has storage that is only away for now, as after a restart of everything: targets, or for mirrored
@@ -26,20 +26,37 @@ impl Env<'_> {
         self.map.groups.iter().any(|group| group.kind == TargetKind::Storage && serves(group))
     }
 
-    /// Where the data of a file is that is made again: as it was told, if that can be.
-    pub fn layout_again(&self, pattern: &StripePattern, told: &Layout) -> Step<Layout> {
+    /// Whether it is in order, and all its targets or groups exist.
+    pub fn is_usable(&self, layout: &Layout) -> bool {
         let known = |location| match location {
             DataLocation::Target(id) => self.map.target(id).is_some_and(|target| target.kind == TargetKind::Storage),
             DataLocation::Group(id) => {
                 self.map.groups.iter().any(|one| one.id == id && one.kind == TargetKind::Storage)
             }
         };
-        let indices = 0..u16::try_from(told.targets.len()).unwrap_or(u16::MAX);
+        layout.check().is_ok() && layout.indices().map(|index| layout.location(index)).all(known)
+    }
+
+    /// Where the data of a file is that is made again: as it was told, if that can be.
+    pub fn layout_again(&self, pattern: &StripePattern, told: &Layout) -> Step<Layout> {
         let fits = told.pattern == pattern.pattern && told.chunk_bytes == pattern.chunk_bytes;
-        if told.check().is_err() || !fits || !indices.map(|index| told.location(index)).all(known) {
+        if !fits || !self.is_usable(told) {
             return Err(ErrorCode::STALE.with("a file cannot be made again with the layout that it had").into());
         }
         Ok(told.clone())
+    }
+
+    /// The same without these targets or groups.
+    pub fn layout_elsewhere(&self, pattern: &StripePattern, avoid: &[TargetId]) -> Step<Layout> {
+        // All that there are, in the order in which they would be chosen.
+        let mut layout = self.layout(&StripePattern { num_targets: StripePattern::MAX_TARGETS, ..*pattern })?;
+        layout.targets.retain(|target| !avoid.contains(target));
+        layout.targets.truncate(usize::from(pattern.num_targets));
+        if layout.targets.is_empty() {
+            let what = if pattern.pattern == Pattern::Mirror { "mirror group" } else { "storage target" };
+            return Err(ErrorCode::NO_SPACE.with(format!("no other {what} of the pool can take the data")).into());
+        }
+        Ok(layout)
     }
 
     /// Where a new file's data will be.
@@ -53,6 +70,6 @@ impl Env<'_> {
             let why = format!("no {what} of the directory's pool can take new files");
             return Err(ErrorCode::NO_SPACE.with(why).into());
         }
-        Ok(Layout { pattern: pattern.pattern, chunk_bytes: pattern.chunk_bytes, targets })
+        Ok(Layout { pattern: pattern.pattern, chunk_bytes: pattern.chunk_bytes, targets, moves: 0 })
     }
 }

@@ -19,6 +19,7 @@ pub mod link;
 pub mod list;
 pub mod lock;
 pub mod mkdir;
+pub mod move_data;
 pub mod open;
 pub mod remove;
 pub mod rename;
@@ -93,6 +94,8 @@ pub fn dispatch(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> 
         MetaOp::Tmpfile { entry } => create::unnamed(change, env, entry),
         MetaOp::Repair(repair) => repair::run(change, env.now, repair),
         MetaOp::SessionAdopt(session) => adopt::run(change, env, *session),
+        MetaOp::MoveTargets { inode, pattern, avoid } => move_data::targets(change, env, *inode, pattern, avoid),
+        MetaOp::MoveData { inode, layout } => move_data::run(change, env, *inode, layout),
         MetaOp::SetPattern { dir, pattern } => attrs::set_pattern(change, env, *dir, *pattern),
     }
 }

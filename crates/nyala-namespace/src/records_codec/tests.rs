@@ -172,6 +172,7 @@ impl Tape {
                 pattern: Pattern::Raid0,
                 chunk_bytes: (self.number() as u32).max(1),
                 targets: self.list(1, |tape| TargetId(tape.number() as u16)),
+                moves: 0,
             },
             inline_version: self.maybe(Tape::number),
             inline_limit: self.number() as u32,

@@ -59,6 +59,8 @@ ops! {
     PutInline = "put_inline",
     PutInlines = "put_inlines",
     SetPattern = "set_pattern",
+    MoveTargets = "move_targets",
+    MoveData = "move_data",
     DelegationPoll = "delegation_poll",
     DelegationReturn = "delegation_return",
     Acquire = "acquire",

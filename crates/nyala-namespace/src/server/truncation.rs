@@ -128,7 +128,7 @@ impl Truncation {
                         let file = ChunkFileId { inode: self.inode, index };
                         state.ask_for(|ticket| Effect::Truncate(ticket, layout.location(index), file, len))
                     };
-                    self.phase = Phase::Cutting((0..layout.targets.len() as u16).map(cut).collect());
+                    self.phase = Phase::Cutting(layout.indices().map(cut).collect());
                 }
                 Phase::Cutting(left) => {
                     left.retain(|ticket| state.completed(*ticket).is_none());

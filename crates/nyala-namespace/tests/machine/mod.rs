@@ -286,7 +286,12 @@ impl Machine {
             rdev: None,
             dir: None::<DirPart>,
             file: Some(FilePart {
-                layout: Layout { pattern: Pattern::Raid0, chunk_bytes: 1 << 16, targets: vec![TargetId(101)] },
+                layout: Layout {
+                    pattern: Pattern::Raid0,
+                    chunk_bytes: 1 << 16,
+                    targets: vec![TargetId(101)],
+                    moves: 0,
+                },
                 inline_version: None,
                 inline_limit: 0,
                 allocated: None,

@@ -19,7 +19,7 @@ pub enum Owner {
 impl Owner {
     /// By the layout of the file that it is of, which exists.
     pub fn by(layout: Option<&Layout>, file: ChunkFileId) -> Owner {
-        let layout = layout.filter(|layout| usize::from(file.index) < layout.targets.len());
+        let layout = layout.filter(|layout| layout.has(file.index));
         layout.map_or(Owner::Unknown, |layout| Owner::At(layout.location(file.index)))
     }
 }
@@ -32,7 +32,8 @@ mod tests {
     #[test]
     fn the_layout_says_whose_it_is() {
         let file = |index| ChunkFileId { inode: InodeId(7), index };
-        let layout = |pattern| Layout { pattern, chunk_bytes: 1 << 20, targets: vec![TargetId(5), TargetId(6)] };
+        let layout =
+            |pattern| Layout { pattern, chunk_bytes: 1 << 20, targets: vec![TargetId(5), TargetId(6)], moves: 0 };
         let (striped, mirrored) = (layout(Pattern::Raid0), layout(Pattern::Mirror));
         assert_eq!(Owner::by(Some(&striped), file(1)), Owner::At(DataLocation::Target(TargetId(6))));
         assert_eq!(Owner::by(Some(&mirrored), file(0)), Owner::At(DataLocation::Group(GroupId(5))));

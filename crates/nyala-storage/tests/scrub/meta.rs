@@ -31,7 +31,7 @@ impl Fake {
             ctime: Time::default(),
             parent: None,
             entries: None,
-            layout: Some(Layout { pattern, chunk_bytes: 1 << 19, targets: vec![TargetId(id); 3] }),
+            layout: Some(Layout { pattern, chunk_bytes: 1 << 19, targets: vec![TargetId(id); 3], moves: 0 }),
             inline_version: None,
             xattr_bytes: None,
             allocated: None,

@@ -10,9 +10,9 @@ use super::repair::Repair;
 use super::repaired::repaired_inode;
 use super::replay::Replay;
 use crate::file_kind::FileKind;
-use crate::ids::{InodeId, SessionId};
+use crate::ids::{InodeId, SessionId, TargetId};
 use crate::name::Name;
-use crate::stripe::StripePattern;
+use crate::stripe::{Layout, StripePattern};
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 
@@ -221,6 +221,19 @@ pub enum MetaOp {
     /// Make an empty directory whole again, so that it can be removed. Reply: `Done` once it is; `NOT_EMPTY`.
     #[n(25)]
     MergeDir(#[n(0)] InodeId),
+    /// Where a file's data could be moved to: a layout of this pattern, with the file's chunk size. Reply: `Layout`.
+    #[n(26)]
+    MoveTargets {
+        /// The file.
+        #[n(0)]
+        inode: InodeId,
+        /// How it is to be spread, and over which pool.
+        #[n(1)]
+        pattern: StripePattern,
+        /// Targets or mirror groups that it is not to be on.
+        #[n(2)]
+        avoid: Vec<TargetId>,
+    },
     /// Make a regular file, or open the one that is there. Reply: `Created`.
     #[n(32)]
     Create {
@@ -403,6 +416,17 @@ pub enum MetaOp {
     /// What another session of this client has open and locked here, in slots that came from its server, goes to this one. Reply: `Done`.
     #[n(52)]
     SessionAdopt(#[n(0)] SessionId),
+    /// A file's data was copied and is on disk there: this is its layout now, and the chunk files of the one before go. From the
+    /// holder of its exclusive delegation only; BUSY while another session has it open. On disk when it is answered. Reply: `Done`.
+    #[n(53)]
+    MoveData {
+        /// The file.
+        #[n(0)]
+        inode: InodeId,
+        /// Where its data is.
+        #[n(1)]
+        layout: Layout,
+    },
 }
 
 impl MetaOp {
@@ -435,6 +459,7 @@ impl MetaOp {
                 | MetaOp::Replay(_)
                 | MetaOp::Fragments(_)
                 | MetaOp::MergeDir(_)
+                | MetaOp::MoveTargets { .. }
         )
     }
 
@@ -485,6 +510,8 @@ impl MetaOp {
             | MetaOp::EntryInfo { inode }
             | MetaOp::FileInfo { inode }
             | MetaOp::Acquire { inode }
+            | MetaOp::MoveTargets { inode, .. }
+            | MetaOp::MoveData { inode, .. }
             | MetaOp::Spill { inode, .. }
             | MetaOp::GetLock { inode, .. }
             | MetaOp::LockWait { inode, .. }

@@ -245,6 +245,9 @@ pub enum MetaReply {
     /// Of what a split directory consists besides itself, in the order of their ranges; none: it is not split.
     #[n(20)]
     Fragments(#[n(0)] Vec<Fragment>),
+    /// Where a file's data could be.
+    #[n(21)]
+    Layout(#[n(0)] Layout),
 }
 
 /// What became of one content of many.

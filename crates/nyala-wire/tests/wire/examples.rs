@@ -112,8 +112,12 @@ fn created_head() -> Vec<u8> {
 }
 
 fn created() -> MetaReply {
-    let layout =
-        Layout { pattern: Pattern::Raid0, chunk_bytes: 512 << 10, targets: vec![TargetId(101), TargetId(102)] };
+    let layout = Layout {
+        pattern: Pattern::Raid0,
+        chunk_bytes: 512 << 10,
+        targets: vec![TargetId(101), TargetId(102)],
+        moves: 0,
+    };
     let inline = Some(InlineContent { version: 0, data: Vec::new().into() });
     let file =
         FileReply { attr: attr(HELLO, FileKind::File, 0o644, 1), layout, inline, inline_limit: 4096, leftovers: None };

@@ -120,6 +120,7 @@ enums! {
         23 Replay { 0 }
         24 Fragments { 0 }
         25 MergeDir { 0 }
+        26 MoveTargets { inode, pattern, avoid }
         32 Create { entry, exclusive }
         33 Open { inode }
         34 Close { inode }
@@ -141,6 +142,7 @@ enums! {
         50 PutInlines { puts }
         51 Repair { 0 }
         52 SessionAdopt { 0 }
+        53 MoveData { inode, layout }
     }
     MetaReply {
         0 Done {}
@@ -164,6 +166,7 @@ enums! {
         18 Position { 0 }
         19 Replayed { lost }
         20 Fragments { 0 }
+        21 Layout { 0 }
     }
     Repair {
         0 RemoveName { dir, cookie, inode }

@@ -306,8 +306,12 @@ pub(crate) mod tests {
 
     #[test]
     fn json_has_the_promised_fields() {
-        let layout =
-            Layout { pattern: Pattern::Raid0, chunk_bytes: 1 << 20, targets: vec![TargetId(101), TargetId(201)] };
+        let layout = Layout {
+            pattern: Pattern::Raid0,
+            chunk_bytes: 1 << 20,
+            targets: vec![TargetId(101), TargetId(201)],
+            moves: 0,
+        };
         let file = EntryInfo { layout: Some(layout), ..info(FileKind::File) };
         let entry = describe(Path::new("/m/f"), &file, &ClusterMap::default());
         let value = serde_json::to_value(&entry).unwrap();
@@ -324,7 +328,7 @@ pub(crate) mod tests {
     #[test]
     fn mirrored_files_show_groups_and_members() {
         let map = crate::command::mirror_list::tests::mirrored();
-        let layout = Layout { pattern: Pattern::Mirror, chunk_bytes: 1 << 20, targets: vec![TargetId(1)] };
+        let layout = Layout { pattern: Pattern::Mirror, chunk_bytes: 1 << 20, targets: vec![TargetId(1)], moves: 0 };
         let file = EntryInfo { layout: Some(layout), ..info(FileKind::File) };
         let entry = describe(Path::new("/m/f"), &file, &map);
         let value = serde_json::to_value(&entry).unwrap();

@@ -16,6 +16,7 @@ pub mod entry_create_args;
 mod entry_create_mounted;
 pub mod entry_find;
 pub mod entry_info;
+pub mod entry_migrate;
 pub mod entry_pattern;
 pub mod entry_set;
 pub mod fsck;

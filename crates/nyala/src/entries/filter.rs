@@ -99,7 +99,7 @@ mod tests {
 
     fn file(pattern: Pattern, ids: &[u16]) -> EntryInfo {
         let targets = ids.iter().copied().map(TargetId).collect();
-        EntryInfo { layout: Some(Layout { pattern, chunk_bytes: 1 << 20, targets }), ..info(FileKind::File) }
+        EntryInfo { layout: Some(Layout { pattern, chunk_bytes: 1 << 20, targets, moves: 0 }), ..info(FileKind::File) }
     }
 
     fn matches(filter: Filter, info: &EntryInfo) -> bool {

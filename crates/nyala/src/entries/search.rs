@@ -44,17 +44,41 @@ impl Search<'_> {
         text: impl Fn(&Walked) -> Vec<u8>,
         value: impl Fn(&Walked) -> T,
     ) -> Outcome {
+        let found = async |running: &Running, _: &Tree, walked: &Walked| {
+            let mut results = running.results.borrow_mut();
+            results.put(&running.shown, || text(walked), || value(walked))
+        };
+        self.run_with(output, "search", found)
+    }
+
+    /// Does something with everything that is meant, one after the other, and prints what comes of it: as text, and as JSON. Exit code 1 if
+    /// something could not be looked at.
+    pub fn each<T: Serialize>(
+        &self,
+        output: Output,
+        what: &str,
+        act: impl AsyncFn(&Tree, &Walked) -> Result<Option<(Vec<u8>, T)>, Failure>,
+    ) -> Outcome {
+        let found = async |running: &Running, tree: &Tree, walked: &Walked| match act(tree, walked).await? {
+            Some((text, value)) => running.results.borrow_mut().put(&running.shown, || text, || value),
+            None => Ok(true),
+        };
+        self.run_with(output, what, found)
+    }
+
+    fn run_with(
+        &self,
+        output: Output,
+        what: &str,
+        found: impl AsyncFn(&Running, &Tree, &Walked) -> Result<bool, Failure>,
+    ) -> Outcome {
         let running = Running {
             shown: RefCell::default(),
             passed: Passed::default(),
             total: Cell::new(None),
             results: RefCell::new(Results::stdout(output)),
         };
-        let found = |walked: &Walked| {
-            let mut results = running.results.borrow_mut();
-            results.put(&running.shown, || text(walked), || value(walked))
-        };
-        block_on(async {
+        let walked: Result<(), Failure> = block_on(async {
             let walks = async {
                 for path in self.paths {
                     if !self.walk(path, &running, &found).await.map_err(|error| error.context(path.display()))? {
@@ -64,8 +88,9 @@ impl Search<'_> {
                 Ok(())
             };
             let look = || (running.passed.entries.get(), running.total.get());
-            during_on(&running.shown, "search", Counted::Things("entries"), look, walks).await
-        })?;
+            during_on(&running.shown, what, Counted::Things("entries"), look, walks).await
+        });
+        walked?;
         running.results.borrow_mut().finish()?;
         running.passed.end().map(|()| Exit::Ok)
     }
@@ -75,7 +100,7 @@ impl Search<'_> {
         &self,
         path: &Path,
         running: &Running,
-        found: &impl Fn(&Walked) -> Result<bool, Failure>,
+        found: &impl AsyncFn(&Running, &Tree, &Walked) -> Result<bool, Failure>,
     ) -> Result<bool, Failure> {
         let way = self.cluster.find_for(path)?;
         let whole = matches!(way, Way::Cluster(..));
@@ -89,7 +114,7 @@ impl Search<'_> {
             let mut walk = Walk::new(&tree, &filter, self.max_depth.unwrap_or(usize::MAX), &running.passed);
             walk.begin(first).await;
             while let Some(walked) = walk.next(nyala_transport::wall_clock).await? {
-                if !found(&walked)? {
+                if !found(running, &tree, &walked).await? {
                     return Ok(false);
                 }
             }

@@ -134,6 +134,15 @@ impl Work<'_> {
         if !self.remove_chunks {
             return Err(Failure::failed("--remove-chunks removes it, if metadata was not restored from an old copy"));
         }
-        Ok(self.ask.client.remove_chunk_file(file, target).await?)
+        let client = &self.ask.client;
+        match client.remove_beside_layout(file, target).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Failure::failed("others use the file, or its data is there now; check again later")),
+            // No file has it.
+            Err(error) if error.is(ErrorCode::NOT_FOUND) || error.is(ErrorCode::STALE) => {
+                Ok(client.remove_chunk_file(file, target).await?)
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 }

@@ -50,8 +50,7 @@ pub struct Candidates {
 /// Why no file needs the chunk file `index` of an inode. `info`: what metadata says of the inode; absent: it knows none.
 fn useless(info: Option<&EntryInfo>, index: u16) -> Option<Reason> {
     let Some(info) = info else { return Some(Reason::NoFile) };
-    let stripes = info.layout.as_ref().map_or(0, |layout| layout.targets.len());
-    match (info.inline, usize::from(index) < stripes) {
+    match (info.inline, info.layout.as_ref().is_some_and(|layout| layout.has(index))) {
         (_, false) => Some(Reason::NoStripe),
         (true, true) => Some(Reason::Inline),
         (false, true) => None,
@@ -157,8 +156,12 @@ mod tests {
     }
 
     fn file(inline: bool) -> EntryInfo {
-        let layout =
-            Layout { pattern: Pattern::Raid0, chunk_bytes: 1 << 20, targets: vec![TargetId(101), TargetId(201)] };
+        let layout = Layout {
+            pattern: Pattern::Raid0,
+            chunk_bytes: 1 << 20,
+            targets: vec![TargetId(101), TargetId(201)],
+            moves: 0,
+        };
         EntryInfo { layout: Some(layout), inline, ..info(FileKind::File) }
     }
 

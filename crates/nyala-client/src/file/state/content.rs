@@ -23,7 +23,7 @@ pub(crate) enum Content {
     Inline { version: u64, data: Bytes },
     /// On its way to storage.
     Migrating(InlineMigration),
-    /// On storage targets, for good.
+    /// On storage targets, for good; on which ones may change.
     Striped,
 }
 
@@ -78,6 +78,11 @@ impl ContentState {
         self.layout = Some(Arc::new(layout.clone()));
         (self.unit, self.inline_limit) = (u64::from(layout.chunk_bytes).clamp(1, MAX_UNIT), inline_limit.into());
         self.content = Content::Inline { version: 0, data: Bytes::new() };
+    }
+
+    /// The data was moved to other targets, and is what it was. The chunk size stays, so that nothing that is cut by it changes.
+    pub(crate) fn relocate(&mut self, layout: &Layout) {
+        self.layout = Some(Arc::new(layout.clone()));
     }
 
     /// The server has other inline content.
@@ -155,7 +160,7 @@ mod tests {
 
     fn inline(data: &'static [u8]) -> ContentState {
         let mut content = ContentState::new();
-        let layout = Layout { pattern: Pattern::Raid0, chunk_bytes: 65_536, targets: vec![TargetId(1)] };
+        let layout = Layout { pattern: Pattern::Raid0, chunk_bytes: 65_536, targets: vec![TargetId(1)], moves: 0 };
         content.learn(&layout, 4096);
         content.replace_inline(3, Bytes::from_static(data));
         content

@@ -102,6 +102,12 @@ impl Unsynced {
         self.era += 1;
     }
 
+    /// The data is on other targets, of which nothing is known.
+    pub fn relocate(&mut self) {
+        let era = self.era + 1;
+        *self = Unsynced { era, ..Unsynced::default() };
+    }
+
     /// Begins a sync. `all`: those that hold any of the file; `alone`: a delegation keeps others from writing.
     pub fn begin(&mut self, all: impl Iterator<Item = u16>, alone: bool) -> Syncing {
         let mut indices = std::mem::take(&mut self.written);

@@ -89,7 +89,7 @@ const ELSEWHERE: [(&str, &str); 16] = [
     ("reverselookup", "find MOUNT -inum NUMBER"),
     ("disposeunused", "nyala fsck: unused files go by themselves"),
     ("refreshentryinfo", "nothing: attributes are always those of the servers"),
-    ("migrate", "copying the files into a directory with the pattern that you want"),
+    ("migrate", "nyala entry migrate"),
     ("find", "nyala entry find"),
     ("listquota", "nothing yet: there are no quotas"),
     ("getquota", "nothing yet: there are no quotas"),

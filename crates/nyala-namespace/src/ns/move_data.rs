@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Moving a file's data to other targets while its inode, names and content stay.
+//!
+//! The client that moves it holds the file's exclusive delegation from before it reads the first byte until its last answer: it asks where
+//! the data may go ([`targets`]), copies it to chunk files of new names, has them on disk, and says that this is the file's layout
+//! now ([`run`]). In the same record the chunk files of before are queued for removal.
+//!
+//! Failure model: the client dies or loses its session before it has said so: the layout stays, and the copy is left at storage, where
+//! no layout has it (`fsck`: `chunk-unexpected`); its delegation is gone, and what it says later is refused. A client that has the
+//! file open may have the layout of before in its hands, whatever it holds: while there is one, nothing is moved. A power cut takes
+//! the move back with its removals, since those wait for the record to be on disk; and nobody but the mover is given the file before it
+//! is.
+
+use super::attrs::check_pattern;
+use super::env::Env;
+use crate::change::{Change, Step};
+use crate::keys;
+use crate::records::{FilePart, GarbageRecord};
+use nyala_wire::meta::MetaReply;
+use nyala_wire::{ErrorCode, InodeId, Layout, StripePattern, TargetId};
+
+/// Where a file's data could go: a layout of this pattern without these targets or groups. The chunk size is the file's.
+pub fn targets(
+    change: &mut Change,
+    env: &Env,
+    inode: InodeId,
+    pattern: &StripePattern,
+    avoid: &[TargetId],
+) -> Step<MetaReply> {
+    check_pattern(env, pattern)?;
+    let file = file(change, inode)?;
+    let pattern = StripePattern { chunk_bytes: file.layout.chunk_bytes, ..*pattern };
+    let layout = env.layout_elsewhere(&pattern, avoid)?;
+    Ok(MetaReply::Layout(Layout { moves: file.layout.moves.wrapping_add(1), ..layout }))
+}
+
+/// Its data is there now.
+pub fn run(change: &mut Change, env: &Env, inode: InodeId, layout: &Layout) -> Step<MetaReply> {
+    let file = file(change, inode)?;
+    let old = &file.layout;
+    let newer = layout.moves.checked_sub(old.moves).is_some_and(|moves| (1..Layout::NAMES).contains(&moves));
+    if !newer || layout.chunk_bytes != old.chunk_bytes {
+        return Err(ErrorCode::STALE.with("the file's data is not where it was when the move began").into());
+    }
+    if !env.is_usable(layout) {
+        return Err(ErrorCode::INVALID.with("there is no such storage target or mirror group").into());
+    }
+    if change.is_open_elsewhere(inode, env.session)? {
+        return Err(ErrorCode::BUSY.with("another client has the file open").into());
+    }
+    if change.has(&keys::garbage_of(inode, layout))? {
+        return Err(ErrorCode::BUSY.with("chunk files of these names are still to be removed").into());
+    }
+    if file.inline_version.is_none() {
+        change.put_record(keys::garbage_of(inode, old), &GarbageRecord::of(old.clone()));
+    }
+    let record = change.inode_mut(inode)?;
+    record.file.as_mut().ok_or(ErrorCode::INVALID)?.layout = layout.clone();
+    Ok(MetaReply::Done)
+}
+
+fn file(change: &mut Change, inode: InodeId) -> Step<FilePart> {
+    let file = change.inode(inode)?.file.clone();
+    Ok(file.ok_or_else(|| ErrorCode::INVALID.with("only regular files have data that can be moved"))?)
+}
