@@ -302,6 +302,7 @@ impl Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codec;
     use proptest::prelude::*;
 
     fn layout(chunk_bytes: u32, width: u16) -> Layout {
@@ -310,8 +311,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn extents_tile_the_range(shift in 16_u32..20, width in 1_u16..7, offset in 0_u64..50_000_000, len in 0_u64..9_000_000) {
-            let layout = layout(1 << shift, width);
+        fn extents_tile_the_range(shift in 16_u32..20, width in 1_u16..7, offset in 0_u64..50_000_000, len in 0_u64..9_000_000, moves in 0_u32..200) {
+            let layout = Layout { moves, ..layout(1 << shift, width) };
             let mut at = offset;
             for extent in layout.extents(offset, len) {
                 prop_assert_eq!(extent.file_offset, at);
@@ -344,5 +345,24 @@ mod tests {
             assert!(StripePattern { chunk_bytes, ..Default::default() }.check().is_err());
         }
         assert!(StripePattern { num_targets: 0, ..Default::default() }.check().is_err());
+    }
+
+    #[test]
+    fn a_layout_that_was_moved_has_other_names_and_is_refused_by_who_does_not_know_moves() {
+        let first = layout(1 << 16, 3);
+        let moved = Layout { moves: 65, ..first.clone() };
+        assert_eq!(first.indices().collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(moved.indices().collect::<Vec<_>>(), [1024, 1025, 1026]);
+        assert!(
+            first.has(2) && !first.has(3) && !first.has(1024) && moved.has(1026) && !moved.has(2) && !moved.has(1027)
+        );
+        assert!(first.is_before(&moved) && !moved.is_before(&first) && !first.is_before(&first));
+        assert_eq!(moved.location(1025), first.location(1));
+        let (bytes, before) = (codec::encode(&moved), codec::encode(&first));
+        assert_eq!(
+            (codec::decode::<Layout>(&bytes).unwrap(), codec::decode::<Layout>(&before).unwrap()),
+            (moved, first)
+        );
+        assert_eq!((&before[..2], &bytes[..2]), (&[0x83, 0][..], &[0x83, 0x19][..]), "a number above all patterns");
     }
 }

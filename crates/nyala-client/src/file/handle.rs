@@ -102,7 +102,12 @@ impl FileHandle {
 
     /// What close(2) does: pushes to the servers, or lets a small file's content go out in a moment; reports errors.
     pub async fn flush(&self) -> Result<()> {
-        self.flush_as(Flush { exact: true, ..Flush::default() }).await
+        self.flush_as(Flush { exact: true, ..Flush::default() }).await?;
+        // Said, and not counted as reported: of several processes that have the handle, it may be a child that closes its copy and
+        // looks at no result, while the one that wrote asks with fsync.
+        let reported = self.inner.reported.load(Ordering::Acquire);
+        let state = self.inner.file.state.lock();
+        state.failures().after(reported).map_or(Ok(()), |error| Err(error.clone()))
     }
 
     /// Data and attributes are on disk when it returns. `datasync`: attributes that are not needed to read the data
@@ -113,13 +118,15 @@ impl FileHandle {
             // Whoever has something unsent of it sends it first. why ignored: the push meets the same server, and says so.
             let _ = core.delegations.admit(file, Need::default()).await;
         }
-        self.flush_as(Flush { sync: true, ..Flush::default() }).await
+        self.flush_as(Flush { sync: true, ..Flush::default() }).await?;
+        self.report()
     }
 
     pub(crate) fn file(&self) -> &Arc<File> {
         &self.inner.file
     }
 
+    /// Failures are kept with the file.
     async fn flush_as(&self, flush: Flush) -> Result<()> {
         let Inner { core, file, .. } = &*self.inner;
         let due = {
@@ -128,10 +135,10 @@ impl FileHandle {
         };
         if flush.sync || (due && !core.writeback.defer_close(file)) {
             let _gate = file.pass_gate(&core.ctx).await?;
-            // why ignored: the failure is kept with the file, and reported by the line below.
+            // why ignored: the failure is kept with the file, and reported from there.
             let _ = core.writeback.flush(file, flush).await;
         }
-        self.report()
+        Ok(())
     }
 
     /// The failure that this handle has not reported yet.

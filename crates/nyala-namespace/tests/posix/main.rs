@@ -4,6 +4,7 @@
 //! without names, locks.
 
 mod acl;
+mod moved;
 mod server;
 #[path = "../support/mod.rs"]
 mod support;

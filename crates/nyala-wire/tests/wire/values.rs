@@ -67,7 +67,7 @@ impl Sample for Layout {
         let (pattern, chunk_bytes, first): (_, u32, _) = (tape.take(), tape.take(), tape.take());
         let mut targets: Vec<TargetId> = tape.take();
         targets.insert(0, first);
-        Layout { pattern, chunk_bytes: chunk_bytes.max(1), targets, moves: tape.take() }
+        Layout { pattern, chunk_bytes: chunk_bytes.max(1), targets, moves: 0 }
     }
 }
 
