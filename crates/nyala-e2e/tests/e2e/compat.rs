@@ -6,7 +6,7 @@
 use nyala_e2e::cluster::sibling;
 use nyala_e2e::hosts::Machine;
 use nyala_e2e::hosts::net::Switch;
-use nyala_e2e::{cleanup, run, serial};
+use nyala_e2e::{beside_others, cleanup, run};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -103,7 +103,7 @@ impl Drop for Host {
 
 #[test]
 fn e2e_compat_commands_of_the_papers() {
-    let _one = serial();
+    let _one = beside_others();
     let mut host = Host::new();
     set_up(&mut host);
     start(&mut host);

@@ -4,7 +4,7 @@
 
 use nyala_e2e::cluster::text;
 use nyala_e2e::run::{Outcome, run};
-use nyala_e2e::{Cluster, Options, binary, serial};
+use nyala_e2e::{Cluster, Options, beside_others, binary};
 use std::fs;
 use std::process::Command;
 use std::time::Duration;
@@ -30,7 +30,7 @@ fn nyala(args: &[&str]) -> Outcome {
 
 #[test]
 fn e2e_exit_codes() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = Cluster::start(Options { meta: 1, storage: 2, storage_services: 1, ..Options::default() });
     done(&cluster);
     failed(&cluster);

@@ -4,7 +4,7 @@
 
 use nyala_e2e::hosts::{Disks, Fault, Plan, equal};
 use nyala_e2e::latency_probe::{Beat, beats, now_ms};
-use nyala_e2e::{Hosts, cluster, load, long, run, serial};
+use nyala_e2e::{Hosts, alone, beside_others, cluster, load, long, run};
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Command};
@@ -180,7 +180,7 @@ fn one_fault(
 /// Whoever leads the management, in each way that a host can fail: nobody notices, since leases outlive a leader.
 #[test]
 fn e2e_management_leader_fails() {
-    let _one = serial();
+    let _one = alone();
     let mut hosts = Hosts::start(Plan { mgmt: 3, disks: Disks::Xfs, ..Plan::default() });
     let mut work = Work::start(&hosts);
     std::thread::sleep(Duration::from_secs(2));
@@ -202,7 +202,7 @@ fn e2e_management_leader_fails() {
 /// long as the host is away, and what a cluster needs to find it again.
 #[test]
 fn e2e_storage_host_fails_without_mirror() {
-    let _one = serial();
+    let _one = alone();
     let mut hosts = Hosts::start(Plan::default());
     let mut work = Work::start(&hosts);
     std::thread::sleep(Duration::from_secs(2));
@@ -222,7 +222,7 @@ fn e2e_storage_host_fails_without_mirror() {
 /// Each storage server in each way: nobody sees an error, pauses are short, nothing is lost, both members are equal in the end.
 #[test]
 fn e2e_mirrored_storage_host_fails() {
-    let _one = serial();
+    let _one = alone();
     let mut hosts = Hosts::start(Plan { mirror: true, disks: Disks::Xfs, ..Plan::default() });
     let mut work = Work::start(&hosts);
     std::thread::sleep(Duration::from_secs(2));
@@ -251,7 +251,7 @@ pub fn members_are_equal(hosts: &mut Hosts) {
 /// waits, and the health message says for whom. When the last one comes back, it goes on, with nothing lost.
 #[test]
 fn e2e_only_the_last_good_member_serves() {
-    let _one = serial();
+    let _one = beside_others();
     let mut hosts = Hosts::start(Plan { mirror: true, ..Plan::default() });
     let file = hosts.mount().join("file");
     let dd = |what: &str, to: &std::path::Path, limit: u64| {

@@ -7,7 +7,7 @@
 //! then, and may be seen; one that fails was not made. What had returned before is lost or overwritten.
 
 use nyala_e2e::locker::Locker;
-use nyala_e2e::{Cluster, Mounts, Options, cleanup, run, serial};
+use nyala_e2e::{Cluster, Mounts, Options, beside_others, cleanup, run};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -105,7 +105,7 @@ fn round(
 
 #[test]
 fn e2e_fenced_client_with_much_under_way_touches_nothing() {
-    let _one = serial();
+    let _one = beside_others();
     let more = vec!["--session-timeout".into(), TIMEOUT.into()];
     let cluster = Cluster::start(Options { meta: 1, storage: 1, storage_services: 1, more });
     let mut mounts = Mounts::new(&cluster, 1, "");

@@ -7,7 +7,7 @@
 use crate::full_disk::{give_disk, is_full};
 use nyala_e2e::posix::pattern;
 use nyala_e2e::shared::long;
-use nyala_e2e::{Cluster, Options, serial, sys};
+use nyala_e2e::{Cluster, Options, beside_others, sys};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
@@ -169,7 +169,7 @@ fn pids(cluster: &Cluster, names: &[&str]) -> Vec<i32> {
 }
 
 fn rounds(mirrored: bool) {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = with_disks(mirrored);
     let never_restarted = ["mgmt", "meta1", "mount"];
     let before = pids(&cluster, &never_restarted);

@@ -6,7 +6,7 @@
 //! Failure model: nobody is offline meanwhile, and all goes on by other ways; so nothing but the finding tells.
 
 use nyala_e2e::hosts::Plan;
-use nyala_e2e::{Hosts, cleanup, serial};
+use nyala_e2e::{Hosts, beside_others, cleanup};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::Write;
@@ -75,7 +75,7 @@ impl Drop for Stopped {
 
 #[test]
 fn e2e_health_names_a_client_that_does_not_answer() {
-    let _one = serial();
+    let _one = beside_others();
     let hosts = Hosts::start(Plan { storage: 1, clients: 2, ..Plan::default() });
     let mut file = File::create(hosts.mount_of("client2").join("held")).expect("the second mount makes a file");
     file.write_all(&[b'x'; 100_000]).expect("and takes data");
@@ -98,7 +98,7 @@ fn e2e_health_names_a_client_that_does_not_answer() {
 
 #[test]
 fn e2e_health_names_a_lost_rail_and_a_link_that_comes_and_goes() {
-    let _one = serial();
+    let _one = beside_others();
     let hosts = Hosts::start(Plan { storage: 2, rails: true, ..Plan::default() });
     all_well(&hosts, GONE);
     // Every address has to have answered once.

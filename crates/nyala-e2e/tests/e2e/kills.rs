@@ -2,7 +2,7 @@
 
 //! `kill -9` under a checked load: the load stalls and goes on, and nothing acknowledged is lost.
 
-use nyala_e2e::{Cluster, Options, cluster, load, long, run, serial};
+use nyala_e2e::{Cluster, Options, beside_others, cluster, load, long, run};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -99,7 +99,7 @@ impl Drop for Load {
 
 #[test]
 fn e2e_kill_each_service() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = Cluster::start(Options::default());
     let mut load = Load::start(&cluster, "load");
     load.progress(&cluster, 30);
@@ -134,7 +134,7 @@ fn the_mount_itself(cluster: &Cluster) {
 
 #[test]
 fn e2e_kill_whole_cluster() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = Cluster::start(Options::default());
     let mut load = Load::start(&cluster, "load");
     load.progress(&cluster, 40);

@@ -5,7 +5,7 @@
 use nyala_e2e::cluster::text;
 use nyala_e2e::posix::pattern;
 use nyala_e2e::run::sh;
-use nyala_e2e::{Cluster, Options, serial};
+use nyala_e2e::{Cluster, Options, beside_others};
 use std::fs;
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn check(cluster: &Cluster) {
 
 #[test]
 fn e2e_up_down_restart() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = Cluster::start(Options::default());
     fill(&cluster);
     check(&cluster);

@@ -5,7 +5,7 @@
 
 use nyala_e2e::cluster::{sibling, text};
 use nyala_e2e::hosts::net::{Namespace, Switch};
-use nyala_e2e::{binary, cleanup, run, serial};
+use nyala_e2e::{beside_others, binary, cleanup, run};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -108,7 +108,7 @@ impl Drop for Management {
 /// started again without being told where the others are.
 #[test]
 fn e2e_management_does_not_split() {
-    let _one = serial();
+    let _one = beside_others();
     let mut mgmt = Management::new();
     mgmt.start(0, &[]);
     mgmt.until_whole(1);

@@ -7,7 +7,7 @@ pub mod programs;
 mod top;
 
 use crate::metrics::turn_on;
-use nyala_e2e::{Cluster, Options, serial};
+use nyala_e2e::{Cluster, Options, beside_others};
 use programs::{InfluxDb, Mon, get, prometheus, value};
 use std::fs::{self, File};
 use std::io::Write;
@@ -57,7 +57,7 @@ fn is_near(what: &str, got: f64, counted: f64) {
 
 #[test]
 fn e2e_monitoring_says_what_the_load_counted() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = Cluster::start(Options { meta: 1, storage: 2, storage_services: 1, ..Options::default() });
     let addresses = turn_on(&cluster);
     let mut influx = InfluxDb::start(&cluster);

@@ -4,7 +4,7 @@
 
 use nyala_e2e::cluster::text;
 use nyala_e2e::run::kill_group;
-use nyala_e2e::{Cluster, Mounts, Options, serial, shared};
+use nyala_e2e::{Cluster, Mounts, Options, alone, shared};
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -51,7 +51,7 @@ impl Drop for Elsewhere {
 
 #[test]
 fn e2e_copies_of_a_mount_elsewhere_do_not_keep_it() {
-    let _one = serial();
+    let _one = alone();
     let cluster = shared();
     let mut mounts = Mounts::new(&cluster, 1, "");
     let point = mounts.add("");
@@ -71,7 +71,7 @@ fn e2e_copies_of_a_mount_elsewhere_do_not_keep_it() {
 
 #[test]
 fn e2e_down_ends_a_cluster_whose_mount_is_copied_elsewhere() {
-    let _one = serial();
+    let _one = alone();
     let cluster = Cluster::start(Options::default());
     let elsewhere = Elsewhere::start(&cluster.mount());
     let began = Instant::now();

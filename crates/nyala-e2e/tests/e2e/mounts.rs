@@ -4,7 +4,7 @@
 
 use nyala_e2e::cluster::text;
 use nyala_e2e::posix::pattern;
-use nyala_e2e::{serial, shared};
+use nyala_e2e::{alone, shared};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
@@ -119,7 +119,7 @@ fn cut_short(here: &Path, there: &Path) {
 
 #[test]
 fn e2e_two_mounts_see_each_other() {
-    let _one = serial();
+    let _one = alone();
     let cluster = shared();
     let second = cluster.root().join("mnt2");
     fs::create_dir(&second).unwrap();

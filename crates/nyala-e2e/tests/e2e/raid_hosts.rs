@@ -5,7 +5,7 @@
 
 use crate::kills::Load;
 use nyala_e2e::cluster::text;
-use nyala_e2e::{Cluster, Options, binary, run, serial};
+use nyala_e2e::{Cluster, Options, beside_others, binary, run};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -180,7 +180,7 @@ fn pauses(dir: &Path, until: &AtomicBool) -> Duration {
 
 #[test]
 fn e2e_raid_over_hosts_two_die_and_the_target_moves() {
-    let _serial = serial();
+    let _one = beside_others();
     let cluster = Cluster::start(Options { meta: 1, storage: 1, storage_services: 1, more: vec![] });
     let mut hosts: Vec<Service> = (0..HOSTS).map(|at| exporter(&cluster, at)).collect();
     let target = settle(&cluster);

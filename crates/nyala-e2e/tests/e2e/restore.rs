@@ -6,7 +6,7 @@
 use nyala_e2e::cluster::text;
 use nyala_e2e::posix::pattern;
 use nyala_e2e::run::Outcome;
-use nyala_e2e::{Cluster, Options, serial};
+use nyala_e2e::{Cluster, Options, beside_others};
 use serde_json::Value;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -79,7 +79,7 @@ fn state(cluster: &Cluster, target: u64) -> Option<Value> {
 
 #[test]
 fn e2e_restore_from_the_mirror() {
-    let _one = serial();
+    let _one = beside_others();
     let mirror = ["--mirror", "--meta-spares", "0", "--inline-size", "0"].map(str::to_owned).to_vec();
     let cluster = Cluster::start(Options { meta: 1, storage: 2, storage_services: 2, more: mirror });
     let dir = cluster.test_dir("kept");

@@ -4,7 +4,7 @@
 
 use crate::failures::members_are_equal;
 use nyala_e2e::hosts::{Fault, Plan};
-use nyala_e2e::{Hosts, long, run, serial};
+use nyala_e2e::{Hosts, alone, long, run};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -64,7 +64,7 @@ fn member(hosts: &Hosts, target: u64) -> Value {
 
 #[test]
 fn e2e_what_changed_is_copied_while_applications_go_on() {
-    let _one = serial();
+    let _one = alone();
     let mut hosts = Hosts::start(Plan { mirror: true, ..Plan::default() });
     for name in ["written", "read"] {
         let lay = format!("dd if=/dev/zero of={} bs=1M count={FILE_MIB}", hosts.mount().join(name).display());

@@ -6,7 +6,7 @@ use crate::layout::{chunk_files, info, target_dirs};
 use nyala_e2e::cluster::text;
 use nyala_e2e::posix::pattern;
 use nyala_e2e::run::sh;
-use nyala_e2e::{Cluster, Options, serial};
+use nyala_e2e::{Cluster, Options, beside_others};
 use serde_json::Value;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -87,7 +87,7 @@ fn equal_under_load(cluster: &Cluster, path: &Path) {
 
 #[test]
 fn e2e_scrub_repairs_what_is_mirrored() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = mirrored();
     let (dir, plain) = (cluster.test_dir("mirrored"), cluster.test_dir("plain"));
     cluster.nyala(["entry", "set", "--pattern", "raid0", "--num-targets", "1", &text(&plain)]).must();
@@ -138,7 +138,7 @@ fn e2e_scrub_repairs_what_is_mirrored() {
 /// A member that holds something else, with checksums that fit: it slept while the other one went on, and nobody remembers.
 #[test]
 fn e2e_mirror_check_finds_a_difference() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = mirrored();
     let path = cluster.test_dir("different").join("f");
     write(&path, &pattern(1, LEN));
@@ -194,7 +194,7 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 
 #[test]
 fn e2e_services_scrub_by_themselves() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = mirrored();
     let (dir, plain) = (cluster.test_dir("mirrored"), cluster.test_dir("plain"));
     cluster.nyala(["entry", "set", "--pattern", "raid0", "--num-targets", "1", &text(&plain)]).must();

@@ -5,7 +5,7 @@
 
 use crate::kills::Load;
 use nyala_e2e::locker::Locker;
-use nyala_e2e::{Cluster, Mounts, Options, binary, cleanup, long, serial};
+use nyala_e2e::{Cluster, Mounts, Options, beside_others, binary, cleanup, long};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::Read;
@@ -40,7 +40,7 @@ fn arrived(cluster: &Cluster) {
 
 #[test]
 fn e2e_slots_move_under_load() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = Cluster::start(Options::default());
     let mounts = Mounts::new(&cluster, 2, "");
     let dirs = mounts.test_dirs("held");
@@ -138,7 +138,7 @@ impl Drop for Joined {
 
 #[test]
 fn e2e_slots_go_to_a_server_that_joins() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = Cluster::start(Options { meta: 1, ..Options::default() });
     assert!(tell(&cluster, &["meta", "list"]).contains("good for 60s: 1 at once, 1s apart"));
     tell(&cluster, &["meta", "automatic", "on", "--settle", "3s", "--pause", "100ms"]);

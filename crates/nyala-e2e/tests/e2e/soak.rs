@@ -6,7 +6,7 @@
 use crate::kills::Load;
 use nyala_e2e::cluster::text;
 use nyala_e2e::posix::pattern;
-use nyala_e2e::{Cluster, Mounts, Options, long, run, serial};
+use nyala_e2e::{Cluster, Mounts, Options, beside_others, long, run};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,7 +65,7 @@ fn signs(cluster: &Cluster) -> Vec<String> {
 
 #[test]
 fn e2e_a_restart_of_metadata_under_load_leaves_nothing_behind() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = Cluster::start(Options { meta: 2, storage: 4, storage_services: 2, ..Options::default() });
     let mounts = Mounts::new(&cluster, 2, "");
     let dirs = mounts.test_dirs("delegations");

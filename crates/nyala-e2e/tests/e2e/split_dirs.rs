@@ -4,7 +4,7 @@
 
 mod program;
 
-use nyala_e2e::{Cluster, Mounts, Options, long, serial};
+use nyala_e2e::{Cluster, Mounts, Options, beside_others, long};
 use nyala_wire::SplitMix64;
 use program::Program;
 use std::collections::BTreeSet;
@@ -52,7 +52,7 @@ fn becomes(cluster: &Cluster, dir: &Path, wanted: usize) {
 
 #[test]
 fn e2e_split_directories() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = start();
     let mounts = Mounts::new(&cluster, 2, "");
     let dirs = mounts.test_dirs("large");
@@ -125,7 +125,7 @@ fn e2e_split_directories() {
 /// A directory is removed, or replaced, though it is still split.
 #[test]
 fn e2e_split_directories_go() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = start();
     for round in 0..4 {
         let (dir, other) = (cluster.mount().join("large"), cluster.mount().join("other"));

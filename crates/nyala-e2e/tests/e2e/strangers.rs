@@ -10,7 +10,7 @@ use crate::kills::Load;
 use asks::{ask_all, ask_rest, mount_anew};
 use crowd::{Crowd, sizes};
 use nyala_e2e::posix::pattern;
-use nyala_e2e::{Cluster, Options, cleanup, long, serial};
+use nyala_e2e::{Cluster, Options, alone, beside_others, cleanup, long};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ const OPEN_FILES: u64 = 400;
 
 #[test]
 fn e2e_strangers_on_every_port_keep_nobody_out() {
-    let _one = serial();
+    let _one = alone();
     let cluster = Cluster::start(Options { meta: 1, storage: 2, storage_services: 1, ..Options::default() });
     fs::write(cluster.mount().join("known"), pattern(3, 300_000)).unwrap();
     let mut load = Load::start(&cluster, "load");
@@ -93,7 +93,7 @@ fn many_open_files(cluster: &Cluster, round: u64) {
 
 #[test]
 fn e2e_few_descriptors_are_slower_never_wrong() {
-    let _one = serial();
+    let _one = beside_others();
     let more = vec!["--inline-size".to_owned(), "0".into()];
     let cluster = Cluster::prepare(Options { meta: 2, storage: 4, storage_services: 2, more });
     cluster.up_with_descriptors(FEW).must();

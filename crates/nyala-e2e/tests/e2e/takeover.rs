@@ -5,7 +5,7 @@
 use crate::failures::{Work, members_are_equal};
 use nyala_e2e::hosts::{Fault, Plan};
 use nyala_e2e::latency_probe::now_ms;
-use nyala_e2e::{Hosts, long, serial};
+use nyala_e2e::{Hosts, alone, long};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub fn primary(hosts: &Hosts) -> String {
 /// The new leader of management makes the other member primary; nobody sees an error, and nothing is lost.
 #[test]
 fn e2e_leader_dies_while_a_mirror_fails_over() {
-    let _one = serial();
+    let _one = alone();
     let mut hosts = Hosts::start(Plan { mgmt: 3, mirror: true, ..Plan::default() });
     let mut work = Work::start(&hosts);
     std::thread::sleep(Duration::from_secs(2));

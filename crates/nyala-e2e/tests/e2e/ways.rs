@@ -11,7 +11,7 @@ use crate::failures::{Work, members_are_equal};
 use crate::takeover::primary;
 use nyala_e2e::hosts::Plan;
 use nyala_e2e::latency_probe::now_ms;
-use nyala_e2e::{Hosts, long, serial};
+use nyala_e2e::{Hosts, alone, long};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
@@ -193,13 +193,13 @@ fn run(plan: Plan, cases: &[((&str, &str), Breach)]) {
 
 #[test]
 fn e2e_ways_between_two_hosts_break_with_mirrors() {
-    let _one = serial();
+    let _one = alone();
     run(Plan { mgmt: 3, meta: 2, mirror: true, ..Plan::default() }, &cases(&MIRRORED, SHORT));
 }
 
 #[test]
 fn e2e_ways_between_two_hosts_break_without_mirrors() {
-    let _one = serial();
+    let _one = alone();
     // Files lie on both storage servers.
     run(Plan { mgmt: 3, stripes: 2, ..Plan::default() }, &cases(&PLAIN, 1));
 }

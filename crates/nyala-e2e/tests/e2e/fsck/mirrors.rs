@@ -9,7 +9,7 @@ use crate::layout::target_dirs;
 use nyala_e2e::cluster::text;
 use nyala_e2e::posix::pattern;
 use nyala_e2e::run::sh;
-use nyala_e2e::{Cluster, Options, serial};
+use nyala_e2e::{Cluster, Options, beside_others};
 use nyala_namespace::keys;
 use serde_json::Value;
 use std::fs::{self, File, OpenOptions};
@@ -59,7 +59,7 @@ fn under_load(cluster: &Cluster, dir: &Path, more: &[&str]) -> (i32, Value) {
 
 #[test]
 fn e2e_fsck_finds_and_refills_a_metadata_member_that_differs() {
-    let _one = serial();
+    let _one = beside_others();
     let more = vec!["--mirror".to_owned()];
     let cluster = Cluster::start(Options { meta: 1, storage: 2, storage_services: 2, more });
     let root = cluster.test_dir("mirrored");
@@ -103,7 +103,7 @@ fn e2e_fsck_finds_and_refills_a_metadata_member_that_differs() {
 /// A target goes back to an older state, with checksums that fit, and nobody remembers.
 #[test]
 fn e2e_fsck_finds_and_copies_chunk_files_that_differ() {
-    let _one = serial();
+    let _one = beside_others();
     let more = ["--mirror", "--meta-spares", "0"].map(str::to_owned).to_vec();
     let cluster = Cluster::start(Options { meta: 1, storage: 2, storage_services: 2, more });
     let path = cluster.test_dir("different").join("f");

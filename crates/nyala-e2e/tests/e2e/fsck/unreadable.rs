@@ -6,8 +6,8 @@ use super::damage::number;
 use super::tables::{Tables, entry};
 use super::{classes, clean, fsck, set, small};
 use crate::layout::{chunk_files, target_dirs};
+use nyala_e2e::beside_others;
 use nyala_e2e::posix::pattern;
-use nyala_e2e::serial;
 use nyala_namespace::keys;
 use nyala_wire::InodeId;
 use std::fs;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn e2e_fsck_sets_aside_what_cannot_be_read() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = small();
     let root = cluster.test_dir("unreadable");
     fs::write(root.join("small"), pattern(1, 700)).unwrap();

@@ -5,7 +5,7 @@
 use super::links;
 use super::programs::{prometheus_with, series, value};
 use crate::metrics::turn_on;
-use nyala_e2e::{Cluster, Options, serial};
+use nyala_e2e::{Cluster, Options, alone};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ fn load(dir: &Path, over: &AtomicBool) {
 
 #[test]
 fn e2e_monitoring_dashboards_show_data() {
-    let _one = serial();
+    let _one = alone();
     let options = Options { meta: 1, storage: 2, storage_services: 2, more: vec!["--mirror".to_owned()] };
     let cluster = Cluster::start(options);
     let addresses = turn_on(&cluster);
