@@ -54,6 +54,7 @@ impl Machine {
                 break pid;
             }
             assert!(began.elapsed() < LIMIT, "{name} does not come up");
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(10));
         };
         Machine { name: name.to_owned(), root: root.to_owned(), namespace, first, pid, services: Vec::new() }

@@ -118,6 +118,7 @@ fn e2e_deaths_a_stopped_client_is_fenced_and_does_no_harm_when_it_goes_on() {
         assert!(said, "file {file}: data that was lost is an error: {sync}; write: {late}; {was:?}");
     }
     drop(victim);
+    // sleeps: what the fenced client had under way has arrived, if it ever does
     std::thread::sleep(Duration::from_secs(2));
     if late == "ok" {
         // A write that returns only now is one that was made now.

@@ -60,6 +60,7 @@ fn e2e_delegation_cost_alone_is_nothing() {
     list();
     loop {
         let again = cost(&mount, read);
+        // sleeps: between two looks
         std::thread::sleep(Duration::from_millis(100));
         if kernel(&again, "read") == 0 {
             break;

@@ -81,6 +81,7 @@ fn round(
         let (word, rest) = command.split_once(' ').unwrap_or((command, ""));
         victims[file].tell(format!("{word} 0 {rest}").trim_end());
     }
+    // sleeps: calls are under way for so long when the client stops
     std::thread::sleep(stop_after);
     cleanup::signal(pid, libc::SIGSTOP);
     write_over(&ours);
@@ -89,6 +90,7 @@ fn round(
     for (file, command) in WAITING {
         answers[file] = victims[file].end_of(command, LIMIT);
     }
+    // sleeps: what was under way has arrived, if it ever does
     std::thread::sleep(Duration::from_secs(2));
     drop(victims);
     // A mount that has kept nothing shows what the servers have.

@@ -188,6 +188,7 @@ fn e2e_fsck_is_clean_while_clients_work_and_afterwards() {
         }
     });
     assert!(done.load(Ordering::Relaxed) > 100, "{done:?}");
+    // sleeps: what clients had under way is written out
     std::thread::sleep(Duration::from_secs(3));
     clean(&cluster, "after");
 }

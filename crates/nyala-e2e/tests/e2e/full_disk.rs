@@ -190,6 +190,7 @@ fn restore(cluster: &Cluster) {
         while let Err(error) = write(&kept.join(format!("f{number}")), &pattern(number, number as usize * 50)) {
             is_full(&error, "again");
             assert!(began.elapsed() < Duration::from_secs(30), "no room 30 s after everything was removed");
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(100));
         }
     }

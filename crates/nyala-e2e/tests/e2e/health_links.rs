@@ -39,6 +39,7 @@ fn named(hosts: &Hosts, words: &[&str], within: Duration) -> (String, String) {
             return (what.clone(), advice.clone());
         }
         assert!(began.elapsed() < within, "not named after {within:?}: {words:?} in {all:#?}\n{}", hosts.logs(20));
+        // sleeps: between two looks
         std::thread::sleep(Duration::from_millis(300));
     }
 }
@@ -53,6 +54,7 @@ fn all_well(hosts: &Hosts, within: Duration) {
             return;
         }
         assert!(began.elapsed() < within, "still after {within:?}: {all:#?}\n{}", hosts.logs(20));
+        // sleeps: between two looks
         std::thread::sleep(Duration::from_millis(500));
     }
 }
@@ -102,6 +104,7 @@ fn e2e_health_names_a_lost_rail_and_a_link_that_comes_and_goes() {
     let hosts = Hosts::start(Plan { storage: 2, rails: true, ..Plan::default() });
     all_well(&hosts, GONE);
     // Every address has to have answered once.
+    // sleeps: every address has answered once by then
     std::thread::sleep(Duration::from_secs(3));
     let at = |name: &str, port: u16| format!("{}:{port}", hosts.second_address(name));
     let (meta, storage) = (at("meta1", 8005), at("storage1", 8003));
@@ -118,8 +121,10 @@ fn e2e_health_names_a_lost_rail_and_a_link_that_comes_and_goes() {
     // It was lost once; some more times within the minute are too many.
     for _ in 0..4 {
         hosts.lose_rail("meta1", "storage1");
+        // sleeps: the rail is lost for so long
         std::thread::sleep(Duration::from_secs(4));
         hosts.mend_way("storage1");
+        // sleeps: and there for so long
         std::thread::sleep(Duration::from_secs(4));
     }
     named(&hosts, &["the link from meta node", "storage node", &storage, "comes and goes"], NAMED);

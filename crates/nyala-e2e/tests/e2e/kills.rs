@@ -56,6 +56,7 @@ impl Load {
                 self.said(),
                 cluster.logs(40)
             );
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -107,6 +108,7 @@ fn e2e_kill_each_service() {
         for name in cluster.services() {
             cluster.kill(&name);
             // Once at once, as a supervisor does, once late enough that others have noticed; below 10 s as the issue says.
+            // sleeps: the service is away for so long
             std::thread::sleep(Duration::from_millis(if (round + name.len()) % 2 == 0 { 300 } else { 4500 }));
             cluster.start_service(&name);
             let began = Instant::now();
@@ -140,6 +142,7 @@ fn e2e_kill_whole_cluster() {
     load.progress(&cluster, 40);
     for _ in 0..if long() { 6 } else { 2 } {
         cluster.kill_all(&cluster.services());
+        // sleeps: all services are away for so long
         std::thread::sleep(Duration::from_millis(500));
         for name in cluster.services() {
             cluster.start_service(&name);

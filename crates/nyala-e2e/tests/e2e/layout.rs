@@ -116,6 +116,7 @@ fn gone(dirs: &[(u64, PathBuf)], inode: &str) {
         if dirs.iter().all(|(_, dir)| chunk_files(dir, inode).is_empty()) {
             return;
         }
+        // sleeps: between two looks
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
     panic!("chunk files of {inode} are there 10 s after the file was removed");

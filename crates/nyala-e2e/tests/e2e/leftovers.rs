@@ -117,6 +117,7 @@ fn e2e_what_a_killed_client_left_at_storage_is_removed() {
     let stored = || inodes.iter().all(|inode| !chunk_files(target, inode).is_empty());
     let until = Instant::now() + Duration::from_secs(20);
     while !stored() && Instant::now() < until {
+        // sleeps: between two looks
         std::thread::sleep(Duration::from_millis(100));
     }
     assert!(stored());

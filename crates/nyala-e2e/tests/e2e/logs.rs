@@ -67,6 +67,7 @@ fn e2e_logs_are_put_aside_with_standard_error() {
         // Sessions that come and go are logged.
         cluster.stop_service("mount");
         cluster.start_service("mount");
+        // sleeps: a file is looked for anew once a second
         std::thread::sleep(Duration::from_millis(1100));
     }
     assert!(!fs::read_to_string(&log).unwrap().is_empty());

@@ -85,6 +85,7 @@ impl Management {
                 assert!(ended.is_none(), "{number} ended: {:?}", self.log(number));
             }
             assert!(since.elapsed() < LIMIT, "{list:?}");
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(100));
         }
     }
@@ -126,6 +127,7 @@ fn e2e_management_does_not_split() {
     }
     mgmt.hosts.iter().for_each(|(host, _)| host.cut());
     let before: Vec<usize> = (0..3).map(|number| mgmt.log(number).len()).collect();
+    // sleeps: all are cut off for so long, and nothing may happen
     std::thread::sleep(CUT);
     for (number, before) in before.into_iter().enumerate() {
         let log = mgmt.log(number);

@@ -38,6 +38,7 @@ fn page(address: SocketAddr) -> Families {
 
 /// The pages of all services by their names.
 fn pages(addresses: &BTreeMap<String, SocketAddr>) -> BTreeMap<String, Families> {
+    // sleeps: a page may be served again for so long
     std::thread::sleep(NEW_PAGE);
     addresses.iter().map(|(name, address)| (name.clone(), page(*address))).collect()
 }

@@ -22,6 +22,7 @@ fn members(cluster: &Cluster) -> Vec<String> {
         }
         let waited = began.elapsed();
         assert!(waited < Duration::from_secs(60), "not good after {waited:?}: {groups}\n{}", cluster.logs(40));
+        // sleeps: between two looks
         std::thread::sleep(Duration::from_millis(100));
     }
 }

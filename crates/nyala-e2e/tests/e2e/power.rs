@@ -112,12 +112,15 @@ fn round(hosts: &mut Hosts, number: usize, cut: Cut, seed: u64) -> Vec<String> {
     let began = Instant::now();
     fs::create_dir(&dir).unwrap_or_else(|error| panic!("{}: {error}\n{}", dir.display(), hosts.logs(30)));
     let mut maker = Maker::start(&dir, &elsewhere, seed, FILES);
+    // sleeps: the power goes at any time
     std::thread::sleep(Duration::from_millis(random.index(2000) as u64));
     maker.change();
     let (made, wait) = (began.elapsed(), random.index(1200) as u64);
+    // sleeps: the power goes at any time
     std::thread::sleep(Duration::from_millis(wait));
     let struck = struck(hosts, cut, &mut random);
     hosts.strike_all(&struck.iter().map(String::as_str).collect::<Vec<_>>(), Fault::PoweredOff);
+    // sleeps: the power goes at any time
     std::thread::sleep(Duration::from_millis(random.index(1000) as u64));
     for name in &struck {
         hosts.heal(name);

@@ -72,6 +72,7 @@ fn wait_healthy(cluster: &Cluster) {
             return;
         }
         assert!(began.elapsed() < Duration::from_secs(30), "{targets}\n{}", cluster.logs(30));
+        // sleeps: between two looks
         std::thread::sleep(Duration::from_millis(100));
     }
 }
@@ -137,6 +138,7 @@ fn goes_and_comes(cluster: &Cluster, drive: &Path, dir: &Path) {
                 return;
             }
             assert!(began.elapsed() < Duration::from_secs(60), "not {wanted}: {shown}\n{}", cluster.logs(30));
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(100));
         }
     };

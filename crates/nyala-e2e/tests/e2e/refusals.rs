@@ -293,6 +293,7 @@ fn full(cluster: &Cluster) {
             Err(error) => {
                 assert_eq!(error.raw_os_error(), Some(libc::ENOSPC), "{error}");
                 assert!(began.elapsed() < Duration::from_secs(30), "no room 30 s after half was removed");
+                // sleeps: between two looks
                 std::thread::sleep(Duration::from_millis(300));
             }
         }

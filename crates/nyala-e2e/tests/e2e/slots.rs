@@ -34,6 +34,7 @@ fn arrived(cluster: &Cluster) {
     while servers(cluster).iter().any(|server| number(server, "leaving") > 0) {
         let all = servers(cluster);
         assert!(began.elapsed() < Duration::from_secs(120), "still on their way: {all:?}\n{}", cluster.logs(40));
+        // sleeps: between two looks
         std::thread::sleep(Duration::from_millis(200));
     }
 }
@@ -93,6 +94,7 @@ fn e2e_slots_move_under_load() {
     println!("{all}{:?}", servers(&cluster));
     assert!(servers(&cluster).iter().all(|server| number(server, "slots") > 0), "both have some");
 
+    // sleeps: sessions that nobody took over would have ended by then
     std::thread::sleep(SESSION.saturating_sub(began.elapsed()));
     for n in 0..files.len() {
         let answer = other.ask(&format!("lock {n} ofd write 5 1 try"));
@@ -168,6 +170,7 @@ fn e2e_slots_go_to_a_server_that_joins() {
     assert!(tell(&cluster, &["meta", "automatic", "off"]).contains("by order only"));
     assert!(tell(&cluster, &["meta", "automatic", "on"]).contains("good for 3s"));
     tell(&cluster, &["meta", "drain", "2", "--yes", "--wait"]);
+    // sleeps: nothing is to come back in that time
     std::thread::sleep(Duration::from_secs(5));
     let emptied = new().unwrap();
     assert_eq!(["slots", "coming", "planned"].map(|what| number(&emptied, what)), [0, 0, 0], "{emptied}");

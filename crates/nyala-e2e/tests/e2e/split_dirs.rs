@@ -4,7 +4,7 @@
 
 mod program;
 
-use nyala_e2e::{Cluster, Mounts, Options, beside_others, long};
+use nyala_e2e::{Cluster, Mounts, Options, beside_others, long, wait_until};
 use nyala_wire::SplitMix64;
 use program::Program;
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Names with which a directory is split here.
 const ABOVE: usize = 32;
@@ -43,11 +43,11 @@ fn servers(cluster: &Cluster, dir: &Path) -> usize {
 }
 
 fn becomes(cluster: &Cluster, dir: &Path, wanted: usize) {
-    let began = Instant::now();
-    while servers(cluster, dir) != wanted {
-        assert!(began.elapsed() < Duration::from_secs(60), "{wanted} servers\n{}", cluster.logs(40));
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    wait_until(
+        Duration::from_secs(60),
+        || servers(cluster, dir) == wanted,
+        || format!("{wanted} servers\n{}", cluster.logs(40)),
+    );
 }
 
 #[test]
@@ -78,11 +78,13 @@ fn e2e_split_directories() {
             })
             .collect();
         for round in 0..rounds {
+            // sleeps: programs work for so long before the next server dies
             std::thread::sleep(Duration::from_secs(2));
             let dies = if round % 2 == 0 { "meta1" } else { "meta2" };
             cluster.kill(dies);
             cluster.start_service(dies);
         }
+        // sleeps: programs work for so long with both servers
         std::thread::sleep(Duration::from_secs(2));
         stop.store(true, Ordering::Relaxed);
         let steps: Vec<usize> = programs.into_iter().map(|program| program.join().unwrap()).collect();

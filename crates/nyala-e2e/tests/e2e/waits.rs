@@ -61,6 +61,7 @@ fn e2e_calls_on_delegated_files_end_in_time_and_killed_programs_at_once() {
     let mut stuck: Vec<Locker> = (0..3).map(|_| holder(&dir_on(&patient))).collect();
     let (mut failing, mut closing) = (holder(&dir_on(&hasty)), holder(&dir_on(&hasty)));
     cluster.kill("meta1");
+    // sleeps: delegations are good no longer
     std::thread::sleep(STALE);
 
     // Three programs that wait: for a read, for a write, for a sync. They are killed; one by a signal it does not handle.

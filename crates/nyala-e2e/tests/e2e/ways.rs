@@ -117,12 +117,15 @@ fn breach(hosts: &Hosts, [a, b]: [&str; 2], what: Breach) {
         Breach::Flaps(down_ms, up_ms) => {
             while began.elapsed() < broken() {
                 lose_all();
+                // sleeps: the way is broken for so long
                 std::thread::sleep(Duration::from_millis(down_ms));
                 mend(hosts, [a, b]);
+                // sleeps: and whole for so long
                 std::thread::sleep(Duration::from_millis(up_ms));
             }
         }
     }
+    // sleeps: the way is broken for so long
     std::thread::sleep(broken().saturating_sub(began.elapsed()));
     mend(hosts, [a, b]);
 }
@@ -172,6 +175,7 @@ fn run(plan: Plan, cases: &[((&str, &str), Breach)]) {
     let mut hosts = Hosts::start(plan);
     hosts.send_one_by_one();
     let mut work = Work::start(&hosts);
+    // sleeps: the load is under way
     std::thread::sleep(Duration::from_secs(2));
     let (mut table, mut wrong) = (Vec::new(), Vec::new());
     for (pair, what) in cases {

@@ -46,6 +46,7 @@ fn under_load(cluster: &Cluster, dir: &Path, more: &[&str]) -> (i32, Value) {
             }
         });
         while rounds.load(Ordering::Relaxed) < 20 && !worker.is_finished() {
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(5));
         }
         let before = rounds.load(Ordering::Relaxed);
@@ -118,6 +119,7 @@ fn e2e_fsck_finds_and_copies_chunk_files_that_differ() {
     let target = target_dirs(&cluster).into_iter().map(|(_, dir)| dir).find(|dir| text(dir).contains(&secondary));
     let (target, copy) = (target.unwrap(), cluster.root().join("copy"));
     let limit = Duration::from_secs(30);
+    // sleeps: mirror members forget what was under way after this time
     std::thread::sleep(FORGET);
     cluster.down().must();
     sh(&format!("cp -a '{}' '{}'", target.display(), copy.display()), limit).must();
@@ -127,6 +129,7 @@ fn e2e_fsck_finds_and_copies_chunk_files_that_differ() {
     file.write_all_at(&pattern(2, 8192), 1 << 20).unwrap();
     file.sync_all().unwrap();
     drop(file);
+    // sleeps: mirror members forget what was under way after this time
     std::thread::sleep(FORGET);
     cluster.down().must();
     sh(&format!("rm -r '{0}' && mv '{1}' '{0}'", target.display(), copy.display()), limit).must();

@@ -41,6 +41,7 @@ impl Program {
             let log = || run::tail(&fs::read_to_string(&self.log).unwrap_or_default(), 30);
             assert!(ended.is_none(), "{} has ended: {ended:?}\n{}", self.name, log());
             assert!(began.elapsed() < LIMIT, "{}: not after {LIMIT:?}: {what}\n{}", self.name, log());
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(100));
         }
     }

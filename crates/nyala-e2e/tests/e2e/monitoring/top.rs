@@ -19,6 +19,7 @@ fn e2e_top_shows_what_the_load_counted() {
     let printed = ["--batch", "--count", "1", "--interval", "4s"];
     let shown = std::thread::scope(|scope| {
         let shown = scope.spawn(|| cluster.nyala(top.into_iter().chain(printed)).must());
+        // sleeps: its first sample is from before the load
         std::thread::sleep(Duration::from_secs(1));
         links(&dir, 0..LINKS);
         shown.join().unwrap()
