@@ -51,6 +51,7 @@ fn at_server(cluster: &Cluster, inode: InodeId) -> Vec<u8> {
 async fn until_clean(client: &Client) {
     let clean = async {
         while client.stats().dirty_bytes > 0 {
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };

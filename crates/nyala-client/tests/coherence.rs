@@ -187,6 +187,7 @@ async fn an_attribute_that_is_set_while_content_goes_out_is_there_afterwards() {
             async move { file.fsync(false).await }
         });
         while cluster.0.lock().held == held {
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         // The answer that is on its way was true when it was given.

@@ -95,6 +95,7 @@ async fn a_withdrawal_that_waits_for_an_operation_at_the_gate_is_let_through_and
         let other = async { handle.write(50, &[2; 10]).await.unwrap() };
         let blocked = async {
             while above.asked.lock().is_empty() {
+                // sleeps: between two looks
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
             assert_eq!(one.delegation(inode), DelegationMode::None, "nothing may be kept that is on its way back");
@@ -189,6 +190,7 @@ async fn a_sign_of_life_opens_no_session() {
     let opened = cluster.0.lock().seen.openings;
     let quiet = within(async {
         while cluster.0.lock().seen.signs_of_life < 3 {
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     });
@@ -198,6 +200,7 @@ async fn a_sign_of_life_opens_no_session() {
     cluster.forget_sessions();
     let noticed = within(async {
         while cluster.0.lock().seen.openings == opened {
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     });
@@ -250,6 +253,7 @@ async fn surplus_delegations_go_back() {
         while files.iter().filter(|file| one.delegation(file.inode()) != DelegationMode::None).count() > 32
             || cluster.0.lock().seen.returns < 60
         {
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };

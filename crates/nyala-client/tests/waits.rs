@@ -243,6 +243,7 @@ async fn a_move_to_a_dead_target_does_not_keep_a_restarted_server_from_all_other
     storage_is_away(&cluster);
     let moves = tokio::spawn(async move { mine.write(10, &[2; 100_000]).await });
     while !cluster.take_log().iter().any(|entry| entry.contains("Spill")) {
+        // sleeps: between two looks
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     tokio::time::sleep(Duration::from_millis(50)).await;
@@ -276,6 +277,7 @@ async fn a_close_ends_in_time_and_goes_on_by_itself() {
     let seen = cluster.client().await;
     let size = async {
         while seen.getattr(inode).await.unwrap().size != 100_000 {
+            // sleeps: between two looks
             tokio::time::sleep(LIMIT / 60).await;
         }
     };

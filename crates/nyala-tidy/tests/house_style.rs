@@ -72,5 +72,9 @@ fn ratchet() {
     }
     let sleeps = rules::sleeps::check(repo()).iter().map(|finding| format!("  {finding}\n")).collect::<String>();
     let hint = if verdict.grown.iter().any(|grown| grown.starts_with("sleeps")) { sleeps } else { String::new() };
-    assert!(verdict.grown.is_empty(), "{}: split what you added, and wait for conditions\n{hint}", verdict.grown.join("; "));
+    assert!(
+        verdict.grown.is_empty(),
+        "{}: split what you added, and wait for conditions\n{hint}",
+        verdict.grown.join("; ")
+    );
 }

@@ -35,6 +35,7 @@ async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();
     while !holds() {
         assert!(began.elapsed() < Duration::from_secs(30), "not in time: {what}");
+        // sleeps: between two looks
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

@@ -179,6 +179,7 @@ fn whoever_has_gone_meanwhile_is_named_as_well() {
             if seen.lately() > 0 {
                 return;
             }
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     });

@@ -18,7 +18,8 @@ pub fn check(repo: &Repo) -> Vec<Finding> {
             let called = source.code[at + "sleep".len()..].starts_with('(');
             let declared = source.code[..at].trim_end().ends_with("fn");
             if called && !declared && source.is_test_at(at) && !source.says(at, "// sleeps:") {
-                let message = "a test sleeps: wait for what it waits for, or say why not (`// sleeps:` on its line or above)";
+                let message =
+                    "a test sleeps: wait for what it waits for, or say why not (`// sleeps:` on its line or above)";
                 findings.push(Finding::at(&source.path, source.line_of(at), message.to_owned()));
             }
         }

@@ -101,6 +101,7 @@ impl Service for FakeMgmt {
             if decided && !self.0.borrow().swallows_polls {
                 break;
             }
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         let answer = self.0.borrow_mut().answer(request);
@@ -163,6 +164,7 @@ async fn until(what: &str, mut done: impl FnMut() -> bool) {
         if done() {
             return;
         }
+        // sleeps: between two looks
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     panic!("never came true: {what}");
