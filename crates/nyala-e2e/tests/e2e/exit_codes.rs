@@ -33,7 +33,9 @@ fn nyala(args: &[&str]) -> Outcome {
 #[test]
 fn e2e_exit_codes() {
     let _one = beside_others();
-    let cluster = Cluster::start(Options { meta: 1, storage: 2, storage_services: 1, ..Options::default() });
+    // A metadata server that starts again waits so long for a client that is gone.
+    let more = ["--session-timeout", "4s"].map(str::to_owned).to_vec();
+    let cluster = Cluster::start(Options { meta: 1, storage: 2, storage_services: 1, more });
     done(&cluster);
     failed(&cluster);
     usage(&cluster);

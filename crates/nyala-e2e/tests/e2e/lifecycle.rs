@@ -34,7 +34,9 @@ fn check(cluster: &Cluster) {
 #[test]
 fn e2e_up_down_restart() {
     let _one = beside_others();
-    let cluster = Cluster::start(Options::default());
+    // Metadata servers that start again wait so long for a client that was killed.
+    let more = ["--session-timeout", "4s"].map(str::to_owned).to_vec();
+    let cluster = Cluster::start(Options { more, ..Options::default() });
     fill(&cluster);
     check(&cluster);
     let mut all = cluster.services();

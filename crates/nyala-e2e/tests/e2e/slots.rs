@@ -12,8 +12,9 @@ use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Longer than a session that nobody takes over stays known.
-const SESSION: Duration = Duration::from_secs(33);
+/// What `nyala up --session-timeout` is told, and longer than a session that nobody takes over stays known.
+const SESSION_TIMEOUT: &str = "10s";
+const SESSION: Duration = Duration::from_secs(13);
 
 fn servers(cluster: &Cluster) -> Vec<Value> {
     cluster.json(&["meta", "list"]).as_array().cloned().unwrap_or_default()
@@ -42,7 +43,8 @@ fn arrived(cluster: &Cluster) {
 #[test]
 fn e2e_slots_move_under_load() {
     let _one = beside_others();
-    let cluster = Cluster::start(Options::default());
+    let more = ["--session-timeout", SESSION_TIMEOUT].map(str::to_owned).to_vec();
+    let cluster = Cluster::start(Options { more, ..Options::default() });
     let mounts = Mounts::new(&cluster, 2, "");
     let dirs = mounts.test_dirs("held");
     // In several directories, so that both servers have some.
