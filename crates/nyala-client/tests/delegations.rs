@@ -135,6 +135,7 @@ async fn delegations_of_a_silent_server_are_not_used_and_what_was_written_arrive
     let above = Arc::new(Above::default());
     one.set_listener(above.clone());
     cluster.0.lock().down = vec![1];
+    // sleeps: delegations are good no longer after that
     tokio::time::sleep(Duration::from_millis(1100)).await;
     assert_eq!(one.delegation(inode), DelegationMode::None);
     assert!(above.asked.lock().iter().any(|(asked, _)| *asked == inode));
@@ -163,6 +164,7 @@ async fn an_ended_session_loses_what_was_not_sent_and_says_so() {
         loop {
             match small.fsync(false).await {
                 Err(error) => return error,
+                // sleeps: between two looks
                 Ok(()) => tokio::time::sleep(Duration::from_millis(5)).await,
             }
         }

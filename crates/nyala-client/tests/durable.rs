@@ -341,6 +341,7 @@ async fn what_was_written_to_a_file_that_was_lost_is_given_up() {
     assert_eq!(client.stats().dirty_bytes, 0);
     cluster.take_log();
     // Its keeper comes by ten times a second.
+    // sleeps: seven rounds of the keeper
     tokio::time::sleep(Duration::from_millis(700)).await;
     let commits = cluster.take_log().into_iter().filter(|line| line.contains("Commit")).count();
     assert_eq!(commits, 0, "there is nothing to be told of it any more");

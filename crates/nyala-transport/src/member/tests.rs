@@ -190,6 +190,7 @@ async fn the_lease_ends_without_management_and_comes_back_with_it() {
         member.goodbye().await.unwrap();
         assert!(!member.lease_valid());
         let heartbeats = fake.borrow().heartbeats;
+        // sleeps: nothing is to happen in that time
         tokio::time::sleep(Duration::from_millis(100)).await;
         assert_eq!((fake.borrow().goodbyes, fake.borrow().heartbeats), (1, heartbeats));
     };
@@ -244,6 +245,7 @@ async fn joining_waits_for_management_but_not_for_what_never_helps() {
         stop.stop();
         tokio::time::sleep(Duration::from_millis(20)).await;
         let joining = tokio::task::spawn_local(join(vec![address]));
+        // sleeps: nothing is to happen in that time
         tokio::time::sleep(Duration::from_millis(150)).await;
         assert!(!joining.is_finished());
         let (_, _stop) = serve(&fake, address);
