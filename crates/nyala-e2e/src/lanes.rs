@@ -3,8 +3,9 @@
 //! Which tests run at the same time. Each says whether it may run beside others or wants the machine for itself.
 //!
 //! Alone are tests that measure times, rates or processor time more finely than a busy machine keeps them, that fill or slow the machine,
-//! that change something of all of it (`drop_caches`, control groups, mount namespaces with copies of everybody's mounts), or that find out
-//! at once whether the last descriptor of a file is closed: a program that another test starts has all files of this process open until it runs.
+//! that change something of all of it (`drop_caches`, control groups, mount namespaces with copies of everybody's mounts), or that hang
+//! on what a close does: a program that another test starts has all files of this process open until it runs, and closes them then. Meanwhile
+//! the last descriptor of a file is not closed yet, and what that close is told of, an fsync of the test may not be told of.
 //!
 //! [`LANES`] run beside each other. Before one can run alone, the others have to end, and a lane stands idle meanwhile; so those that want
 //! the machine for themselves wait until they are [`BATCH`], or nobody else waits, and then run one after another. libtest (`--test-threads`)

@@ -7,7 +7,7 @@
 use crate::full_disk::{give_disk, is_full};
 use nyala_e2e::posix::pattern;
 use nyala_e2e::shared::long;
-use nyala_e2e::{Cluster, Options, beside_others, sys, wait_until};
+use nyala_e2e::{Cluster, Options, alone, sys, wait_until};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
@@ -170,7 +170,7 @@ fn pids(cluster: &Cluster, names: &[&str]) -> Vec<i32> {
 }
 
 fn rounds(mirrored: bool) {
-    let _one = beside_others();
+    let _one = alone();
     let cluster = with_disks(mirrored);
     let never_restarted = ["mgmt", "meta1", "mount"];
     let before = pids(&cluster, &never_restarted);

@@ -7,7 +7,7 @@ use nyala_e2e::cluster::text;
 use nyala_e2e::hosts::machine::DETACH;
 use nyala_e2e::posix::pattern;
 use nyala_e2e::run::{Outcome, run, sh};
-use nyala_e2e::{Cluster, Options, beside_others, binary};
+use nyala_e2e::{Cluster, Options, alone, beside_others, binary};
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::Write;
 use std::net::TcpListener;
@@ -220,7 +220,7 @@ fn command_lines(cluster: &Cluster) {
 /// says that it was on purpose, as the message tells.
 #[test]
 fn e2e_refusals_full_target() {
-    let _one = beside_others();
+    let _one = alone();
     let cluster = Cluster::start(small());
     fill(&cluster);
     cluster.down().must();
