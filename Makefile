@@ -108,14 +108,15 @@ test-fresh: deps ## property tests once more, with a seed that nobody chose (SEE
 	  --lib --test '*model' --test placement --test wire -- --skip crash \
 	  || { echo "make test-fresh: failed; again with: make test-fresh SEED=$$seed"; exit 1; }
 
+# Eight tests begin, and two run: which, and which alone, is decided in crates/nyala-e2e/src/lanes.rs.
 # Selected by name rather than by package, so that dependencies have the same features as above and are not built again.
 .PHONY: test-e2e
 test-e2e: deps build $(FSX) $(PJDFSTEST) ## end-to-end tests: real processes, real mounts, faults
-	NYALA_BIN=$(NYALA) cargo test --release --locked --workspace --test e2e -- --test-threads=1
+	NYALA_BIN=$(NYALA) cargo test --release --locked --workspace --test e2e -- --test-threads=8
 
 .PHONY: test-e2e-uring
 test-e2e-uring: deps build $(FSX) ## the same with mounts over io_uring (as root; sets the kernel's switch meanwhile)
-	NYALA_BIN=$(NYALA) scripts/with-uring cargo test --release --locked --workspace --test e2e -- --test-threads=1
+	NYALA_BIN=$(NYALA) scripts/with-uring cargo test --release --locked --workspace --test e2e -- --test-threads=8
 
 .PHONY: lint
 lint: $(DENY) ## layout, clippy, documentation, house style, licences

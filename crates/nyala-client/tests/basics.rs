@@ -19,6 +19,7 @@ async fn settled(client: &Client, cluster: &Cluster, inode: InodeId) {
         if !cluster.is_held(inode) {
             return;
         }
+        // sleeps: between two looks
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     panic!("{inode} is still open at the server, {:?}", client.stats());

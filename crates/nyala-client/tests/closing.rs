@@ -51,6 +51,7 @@ fn at_server(cluster: &Cluster, inode: InodeId) -> Vec<u8> {
 async fn until_clean(client: &Client) {
     let clean = async {
         while client.stats().dirty_bytes > 0 {
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
@@ -266,6 +267,7 @@ async fn attributes_that_are_set_while_content_goes_out_are_seen() {
         let client = client.clone();
         async move { client.setattr(inode, SetAttr { perm: Some(0o4755), ..SetAttr::default() }).await.unwrap() }
     });
+    // sleeps: what was begun is under way by then
     tokio::time::sleep(Duration::from_millis(20)).await;
     client.sync_all().await.unwrap();
     assert!(!chmod.is_finished(), "it is under way");

@@ -187,6 +187,7 @@ async fn an_attribute_that_is_set_while_content_goes_out_is_there_afterwards() {
             async move { file.fsync(false).await }
         });
         while cluster.0.lock().held == held {
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         // The answer that is on its way was true when it was given.
@@ -357,6 +358,7 @@ async fn locks_wait_and_whoever_stops_waiting_leaves_none() {
     assert!(waiting.is_err());
     let (taken, ()) = within(async {
         tokio::join!(two.set_lock(inode, write, true), async {
+            // sleeps: the other one waits by then
             tokio::time::sleep(Duration::from_millis(20)).await;
             one.set_lock(inode, unlock, false).await.unwrap();
         })
@@ -382,6 +384,7 @@ async fn locks_wait_and_whoever_stops_waiting_leaves_none() {
         if done {
             two.set_lock(inode, unlock, false).await.unwrap();
         }
+        // sleeps: a lock that was given up would have been given by then
         tokio::time::sleep(Duration::from_millis(5)).await;
         assert_eq!(cluster.lock_kinds(inode).len(), 0, "after {polls} polls");
     }
@@ -408,6 +411,7 @@ async fn an_interrupted_upgrade_keeps_the_read_lock_and_its_wait_is_taken_back()
             }
         }
         drop(upgrade);
+        // sleeps: a lock that was given up would have been given by then
         tokio::time::sleep(Duration::from_millis(5)).await;
         let want = if done { LockKind::Write } else { LockKind::Read };
         assert_eq!(cluster.lock_kinds(inode), [want], "after {polls} polls");

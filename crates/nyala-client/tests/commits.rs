@@ -32,6 +32,7 @@ async fn a_delegation_is_not_returned_before_the_commit_that_closes_the_file() {
     assert_eq!(mine.append(&[2; 1000]).await.unwrap(), 196_608);
     let closing = tokio::spawn(mine.release());
     // The bytes are on storage by then, and the commit is on its way.
+    // sleeps: what was begun is under way by then
     tokio::time::sleep(SLOW / 4).await;
     assert_eq!(theirs.append(&[3; 500]).await.unwrap(), 197_608, "where the other's record ends");
     closing.await.unwrap().unwrap();
@@ -46,9 +47,11 @@ async fn a_truncate_waits_for_a_commit_that_the_client_sent_by_itself() {
     let file = long_file(&cluster, &client, APPEND).await;
     file.append(&[2; 15 * 65_536]).await.unwrap();
     // Whole chunks went out at once; half a second later metadata is told of them, and while that is on its way:
+    // sleeps: what was begun is under way by then
     tokio::time::sleep(Duration::from_millis(500) + SLOW / 2).await;
     let cut = client.setattr(file.inode(), SetAttr { size: Some(7), ..SetAttr::default() }).await;
     assert_eq!(cut.unwrap().size, 7);
+    // sleeps: a late commit would have arrived by then
     tokio::time::sleep(SLOW * 2).await;
     assert_eq!(cluster.size(file.inode()), 7);
     assert_eq!(client.getattr(file.inode()).await.unwrap().size, 7);
@@ -69,10 +72,12 @@ async fn what_was_known_of_the_size_under_a_delegation_that_is_gone_is_not_laid_
     two.setattr(inode, SetAttr { size: Some(57), ..SetAttr::default() }).await.unwrap();
     cluster.0.lock().commit_delay = SLOW;
     let closing = tokio::spawn(made.release());
+    // sleeps: what was begun is under way by then
     tokio::time::sleep(SLOW / 4).await;
     for _ in 0..2 {
         assert_eq!(one.lookup(InodeId::ROOT, b"file").await.unwrap().size, 57);
         assert_eq!(one.getattr(inode).await.unwrap().size, 57);
+        // sleeps: nothing is to happen in that time
         tokio::time::sleep(SLOW).await;
     }
     closing.await.unwrap().unwrap();

@@ -85,6 +85,7 @@ async fn look_up_held(cluster: &Cluster, client: &Client, name: &'static str) ->
     let client = client.clone();
     let looked = tokio::spawn(async move { client.lookup(ROOT, name.as_bytes()).await.unwrap().size });
     while cluster.0.lock().held == before {
+        // sleeps: between two looks
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     cluster.0.lock().hold = None;

@@ -95,6 +95,7 @@ async fn a_withdrawal_that_waits_for_an_operation_at_the_gate_is_let_through_and
         let other = async { handle.write(50, &[2; 10]).await.unwrap() };
         let blocked = async {
             while above.asked.lock().is_empty() {
+                // sleeps: between two looks
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
             assert_eq!(one.delegation(inode), DelegationMode::None, "nothing may be kept that is on its way back");
@@ -134,6 +135,7 @@ async fn delegations_of_a_silent_server_are_not_used_and_what_was_written_arrive
     let above = Arc::new(Above::default());
     one.set_listener(above.clone());
     cluster.0.lock().down = vec![1];
+    // sleeps: delegations are good no longer after that
     tokio::time::sleep(Duration::from_millis(1100)).await;
     assert_eq!(one.delegation(inode), DelegationMode::None);
     assert!(above.asked.lock().iter().any(|(asked, _)| *asked == inode));
@@ -162,6 +164,7 @@ async fn an_ended_session_loses_what_was_not_sent_and_says_so() {
         loop {
             match small.fsync(false).await {
                 Err(error) => return error,
+                // sleeps: between two looks
                 Ok(()) => tokio::time::sleep(Duration::from_millis(5)).await,
             }
         }
@@ -189,6 +192,7 @@ async fn a_sign_of_life_opens_no_session() {
     let opened = cluster.0.lock().seen.openings;
     let quiet = within(async {
         while cluster.0.lock().seen.signs_of_life < 3 {
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     });
@@ -198,6 +202,7 @@ async fn a_sign_of_life_opens_no_session() {
     cluster.forget_sessions();
     let noticed = within(async {
         while cluster.0.lock().seen.openings == opened {
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     });
@@ -250,6 +255,7 @@ async fn surplus_delegations_go_back() {
         while files.iter().filter(|file| one.delegation(file.inode()) != DelegationMode::None).count() > 32
             || cluster.0.lock().seen.returns < 60
         {
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };

@@ -281,6 +281,7 @@ async fn what_a_metadata_server_lost_of_a_small_file_is_not_mixed_with_what_it_h
     cluster.meta_loses_for_good();
     let read = async {
         while read(&file, 0, 20).await == b"as" {
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         read(&file, 0, 20).await
@@ -316,6 +317,7 @@ async fn a_sync_says_what_was_lost_of_a_small_file_that_was_loaded_since() {
     cluster.meta_loses_for_good();
     let loaded = async {
         while read(&file, 0, 20).await == b"as" {
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
@@ -339,6 +341,7 @@ async fn what_was_written_to_a_file_that_was_lost_is_given_up() {
     assert_eq!(client.stats().dirty_bytes, 0);
     cluster.take_log();
     // Its keeper comes by ten times a second.
+    // sleeps: seven rounds of the keeper
     tokio::time::sleep(Duration::from_millis(700)).await;
     let commits = cluster.take_log().into_iter().filter(|line| line.contains("Commit")).count();
     assert_eq!(commits, 0, "there is nothing to be told of it any more");

@@ -49,11 +49,13 @@ async fn what_waited_for_its_turn_is_not_sent_under_the_next_session() {
     cluster.0.lock().write_delay = SLOW;
     // Sixteen go out, the others wait for them.
     mine.write(0, &vec![1; 64 * CHUNK]).await.unwrap();
+    // sleeps: what was begun is under way by then
     tokio::time::sleep(SLOW / 6).await;
     cluster.forget_sessions();
     cluster.0.lock().write_delay = Duration::ZERO;
     let theirs = others_take_it(&cluster, mine.inode(), &vec![2; 80 * CHUNK]).await;
     // The first one's go on: those that were under way are refused, then comes the rest.
+    // sleeps: what was under way has been refused by then
     tokio::time::sleep(SLOW * 4).await;
     assert!(chunk(&cluster, mine.inode()) == vec![2; 80 * CHUNK], "not one byte of the other's is touched");
     assert_eq!(within(mine.fsync(false)).await.unwrap_err().errno(), 5);
@@ -78,6 +80,7 @@ async fn a_direct_write_is_not_continued_under_the_next_session() {
     let mine = client.open(inode, OpenOptions { write: true, ..OpenOptions::default() }).await.unwrap();
     cluster.0.lock().write_delay = SLOW;
     let writing = tokio::spawn(async move { mine.write(0, &vec![1; 64 * CHUNK]).await });
+    // sleeps: what was begun is under way by then
     tokio::time::sleep(SLOW / 6).await;
     cluster.0.lock().write_delay = Duration::ZERO;
     others_take_it(&cluster, inode, &vec![2; 80 * CHUNK]).await;
@@ -99,6 +102,7 @@ async fn a_commit_is_not_sent_again_under_the_next_session() {
         let mine = mine.clone();
         async move { mine.fsync(false).await }
     });
+    // sleeps: what was begun is under way by then
     tokio::time::sleep(SLOW / 3).await;
     cluster.forget_sessions();
     cluster.0.lock().commit_delay = Duration::ZERO;
@@ -120,6 +124,7 @@ async fn small_content_is_not_sent_again_under_the_next_session() {
         let mine = mine.clone();
         async move { mine.fsync(false).await }
     });
+    // sleeps: what was begun is under way by then
     tokio::time::sleep(SLOW / 3).await;
     cluster.forget_sessions();
     assert_eq!(within(syncing).await.unwrap().unwrap_err().errno(), 5);
@@ -141,6 +146,7 @@ async fn a_truncate_whose_fate_is_unknown_is_not_repeated_under_the_next_session
         done.unwrap_err().errno()
     };
     let others = async {
+        // sleeps: the faults last so long
         tokio::time::sleep(Duration::from_millis(50)).await;
         cluster.set_faults(fake::Faults::default());
         others_take_it(&cluster, inode, &vec![2; 3 * CHUNK]).await

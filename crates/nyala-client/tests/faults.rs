@@ -150,6 +150,7 @@ async fn a_restart_of_the_whole_cluster_is_only_a_pause() {
     cluster.0.lock().down = (1..=5).collect();
     handle.write(500_000, &[2; 500_000]).await.unwrap();
     let restart = async {
+        // sleeps: servers are down for so long
         tokio::time::sleep(Duration::from_millis(300)).await;
         cluster.0.lock().down.clear();
     };
@@ -256,10 +257,12 @@ async fn written_data_is_kept_while_somebody_without_the_secret_answers() {
     big.write(0, &[1; 100_000]).await.unwrap();
     cluster.0.lock().strangers = (1..=2 + STORAGE_TARGETS).collect();
     let back = async {
+        // sleeps: servers are strangers for so long
         tokio::time::sleep(Duration::from_millis(400)).await;
         // Who only asks hears of it at once.
         assert_eq!(client.entry_info(ROOT).await.unwrap_err().errno(), 5);
         cluster.0.lock().strangers = vec![1];
+        // sleeps: servers are strangers for so long
         tokio::time::sleep(Duration::from_millis(400)).await;
         cluster.0.lock().strangers.clear();
     };

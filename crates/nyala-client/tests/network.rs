@@ -24,6 +24,7 @@ impl Service for Port {
     async fn call(&self, _peer: &PeerInfo, request: Frame) -> Reply {
         if self.1 == MGMT {
             // The map never changes; a poll that is answered at once would only spin.
+            // sleeps: the pause is what is played
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         let answer: Answer = self.0.answer(self.1, request).await;
@@ -103,6 +104,7 @@ fn files_survive_a_restart_of_all_servers() {
         let addresses = tokio::task::spawn_blocking(move || serving.stop()).await.unwrap();
         let (again, addresses2) = (cluster.clone(), addresses.clone());
         let restart = tokio::task::spawn_blocking(move || {
+            // sleeps: the server is away for so long
             std::thread::sleep(Duration::from_millis(200));
             Serving::start(&again, Some(addresses2))
         });

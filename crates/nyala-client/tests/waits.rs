@@ -37,6 +37,7 @@ async fn a_delegated_file_is_not_waited_for_longer_than_the_call_may_last() {
     file.write(0, b"delegated").await.unwrap();
     metadata_is_away(&cluster);
     // Its delegation is no good any more, and on its way back to a server that does not hear of that.
+    // sleeps: delegations are good no longer after that
     tokio::time::sleep(Duration::from_millis(u64::from(fake::machines::SESSION_TIMEOUT_MS))).await;
     let since = Instant::now();
     let calls = async {
@@ -113,6 +114,7 @@ async fn one_clients_dead_target_does_not_keep_a_restarted_server_from_all_other
         let (two, inode) = (two.clone(), big.inode());
         async move { two.getattr(inode).await.unwrap().size }
     });
+    // sleeps: nothing is to happen in that time
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(!wanted.is_finished());
     cluster.0.lock().down.clear();
@@ -144,9 +146,11 @@ async fn what_is_on_its_way_back_when_a_server_restarts_is_revoked_by_its_next_r
         let (two, inode) = (two.clone(), big.inode());
         async move { two.getattr(inode).await.unwrap().size }
     });
+    // sleeps: what was begun is under way by then
     tokio::time::sleep(Duration::from_millis(300)).await;
     cluster.restart_meta();
     // The first cannot let go within the time that the restarted server is kept waiting for it, and says so.
+    // sleeps: longer than the restarted server waits for it
     tokio::time::sleep(Duration::from_millis(1_800)).await;
     cluster.0.lock().down.clear();
     assert_eq!(fake::within(looks).await.unwrap(), 300_000);
@@ -185,6 +189,7 @@ async fn who_removes_a_file_waits_for_its_push_no_longer_than_the_call_may_last(
         let file = file.clone();
         async move { file.fsync(false).await }
     });
+    // sleeps: what was begun is under way by then
     tokio::time::sleep(LIMIT / 6).await;
     times_out(&client, "unlink", client.unlink(ROOT, b"file")).await;
     push.abort();
@@ -203,6 +208,7 @@ async fn who_opens_a_file_waits_for_its_push_no_longer_than_the_call_may_last() 
         let file = file.clone();
         async move { file.fsync(false).await }
     });
+    // sleeps: what was begun is under way by then
     tokio::time::sleep(LIMIT / 6).await;
     times_out(&client, "open", client.open(file.inode(), OpenOptions::default())).await;
     push.abort();
@@ -223,6 +229,7 @@ async fn who_moves_content_waits_for_another_move_no_longer_than_the_call_may_la
         let mine = mine.clone();
         async move { mine.write(10, &[2; 100_000]).await }
     });
+    // sleeps: what was begun is under way by then
     tokio::time::sleep(LIMIT / 6).await;
     let claimed = cluster.take_log().iter().filter(|entry| entry.contains("Spill")).count();
     assert_eq!(claimed, 1, "the first is to move it under a claim");
@@ -243,8 +250,10 @@ async fn a_move_to_a_dead_target_does_not_keep_a_restarted_server_from_all_other
     storage_is_away(&cluster);
     let moves = tokio::spawn(async move { mine.write(10, &[2; 100_000]).await });
     while !cluster.take_log().iter().any(|entry| entry.contains("Spill")) {
+        // sleeps: between two looks
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
+    // sleeps: what follows the move is under way by then
     tokio::time::sleep(Duration::from_millis(50)).await;
     cluster.restart_meta();
     let since = Instant::now();
@@ -268,6 +277,7 @@ async fn a_close_ends_in_time_and_goes_on_by_itself() {
     let (inode, other) = (file.inode(), file.clone());
     storage_is_slow(&cluster);
     let push = tokio::spawn(async move { other.fsync(false).await });
+    // sleeps: what was begun is under way by then
     tokio::time::sleep(LIMIT / 6).await;
     let closed = tokio::time::timeout(SOON, client.bounded(file.release())).await.expect("for ever");
     assert_eq!(closed.unwrap_err().errno(), TIMED_OUT);
@@ -276,6 +286,7 @@ async fn a_close_ends_in_time_and_goes_on_by_itself() {
     let seen = cluster.client().await;
     let size = async {
         while seen.getattr(inode).await.unwrap().size != 100_000 {
+            // sleeps: between two looks
             tokio::time::sleep(LIMIT / 60).await;
         }
     };

@@ -112,6 +112,7 @@ impl Browser {
         let began = Instant::now();
         while self.evaluate(script) != true {
             assert!(began.elapsed() < SHOWN, "not true after {SHOWN:?}: {script}\n{}", self.text());
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(50));
         }
     }

@@ -25,6 +25,7 @@ pub fn remove(root: &Path) -> Vec<String> {
             wrong.push(format!("processes of {} do not die: {pids:?}", root.display()));
             break;
         }
+        // sleeps: between two looks
         std::thread::sleep(Duration::from_millis(5));
     }
     unmount_below(root);

@@ -178,6 +178,7 @@ impl Cluster {
         let began = Instant::now();
         while pids.iter().any(|pid| cleanup::alive(*pid, &self.dir())) {
             assert!(began.elapsed() < Duration::from_secs(20), "{names:?} (pids {pids:?}) do not die");
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(2));
         }
     }
@@ -206,6 +207,7 @@ impl Cluster {
         while let Some(why) = self.ill() {
             let waited = began.elapsed();
             assert!(waited < Duration::from_secs(30), "not healthy after {waited:?}: {why}\n{}", self.logs(30));
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(100));
         }
     }

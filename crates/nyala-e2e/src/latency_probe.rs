@@ -75,6 +75,7 @@ fn beat(kind: &str, out: &File, stop: &Path, mut action: impl FnMut(u64) -> std:
             noted_ms = began_ms;
             note(out, &Beat { kind: kind.into(), began_ms, took_ms: took.as_millis() as u64, error });
         }
+        // sleeps: a pause between operations, as a program makes it
         std::thread::sleep(REST);
     }
     note(out, &Beat { kind: format!("{kind}-turns"), began_ms: now_ms(), took_ms: turn, error: String::new() });
@@ -122,6 +123,7 @@ fn read(dir: &Path, turn: u64) -> std::io::Result<()> {
 fn machine(out: &File, stop: &Path) {
     while !stop.exists() {
         let (began_ms, began) = (now_ms(), Instant::now());
+        // sleeps: how late this wakes is what is measured
         std::thread::sleep(Duration::from_millis(10));
         let late = began.elapsed().saturating_sub(Duration::from_millis(10));
         if late > NOTED {

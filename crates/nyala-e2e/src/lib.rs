@@ -14,7 +14,9 @@
 //!
 //! `NYALA_BIN` names the binary; without it the newest of `target/release/nyala` and `target/debug/nyala` is used, and
 //! built if there is none. `NYALA_E2E_DIR` names the directory for clusters (default `/var/tmp`: a real disk, so that fsync
-//! means something). `NYALA_E2E_LONG=1` makes everything longer. Tests run one at a time, whatever `--test-threads` says.
+//! means something). `NYALA_E2E_LONG=1` makes everything longer. Two tests run at a time,
+//! but for those that want the machine for themselves ([`lanes`]); with `--test-threads=8`, as `make test-e2e` has it, they are put together so
+//! that processors are busy, with `--test-threads=1` they run one by one.
 
 pub mod binary;
 pub mod browser;
@@ -25,6 +27,7 @@ pub mod file_handles;
 pub mod file_locks;
 pub mod fsck;
 pub mod hosts;
+pub mod lanes;
 pub mod latency_probe;
 pub mod load;
 pub mod locker;
@@ -43,6 +46,7 @@ pub mod terminal;
 
 pub use cluster::{Cluster, Options};
 pub use hosts::Hosts;
+pub use lanes::{alone, beside_others};
 pub use mounts::Mounts;
-pub use run::{Outcome, run};
-pub use shared::{long, serial, shared};
+pub use run::{Outcome, run, wait_until};
+pub use shared::{long, shared};

@@ -53,6 +53,9 @@ impl Outcome {
     }
 }
 
+/// For so long what is waited for is looked at more often: most things are there by then.
+const QUICK: Duration = Duration::from_millis(100);
+
 /// The last `lines` lines of a text.
 pub fn tail(text: &str, lines: usize) -> String {
     let all: Vec<&str> = text.lines().collect();
@@ -88,7 +91,20 @@ pub fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
         if began.elapsed() > limit {
             return None;
         }
-        std::thread::sleep(Duration::from_millis(if began.elapsed().as_millis() < 100 { 2 } else { 20 }));
+        // sleeps: between two looks
+        std::thread::sleep(Duration::from_millis(if began.elapsed() < QUICK { 2 } else { 20 }));
+    }
+}
+
+/// Waits until something holds, for at most `limit`; then the test fails, and says `why`.
+#[track_caller]
+pub fn wait_until(limit: Duration, mut holds: impl FnMut() -> bool, why: impl FnOnce() -> String) {
+    let began = Instant::now();
+    while !holds() {
+        let waited = began.elapsed();
+        assert!(waited < limit, "not after {waited:?}: {}", why());
+        // sleeps: between two looks
+        std::thread::sleep(if waited < QUICK { Duration::from_millis(2) } else { Duration::from_millis(50) });
     }
 }
 

@@ -13,6 +13,7 @@ pub fn signal(pid: i32, signal: i32) {
     let began = Instant::now();
     // One that waits for a disk stops when it has its answer.
     while signal == libc::SIGSTOP && !has_stopped(pid) && began.elapsed() < Duration::from_secs(5) {
+        // sleeps: between two looks
         std::thread::sleep(Duration::from_millis(1));
     }
 }

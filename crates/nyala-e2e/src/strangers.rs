@@ -52,6 +52,7 @@ pub fn run(address: SocketAddr, count: usize, stop: &Path) -> Opened {
             }
         }
         opened.most = opened.most.max(open.len());
+        // sleeps: new connections come at a bounded rate
         std::thread::sleep(ROUND.saturating_sub(began.elapsed()));
     }
     opened

@@ -55,19 +55,27 @@ pub fn run(command: &mut Command, limit: Duration) -> Seen {
     Seen { code: status.and_then(|status| status.code()), text: screen.text(), drawn: screen.drawn }
 }
 
-/// A new terminal: our end and the program's.
+/// A new terminal: our end and the program's. Neither is inherited by programs that other tests start at the same moment, so that the
+/// program's end closes when it ends.
 fn pair() -> (OwnedFd, OwnedFd) {
-    let (mut ours, mut theirs) = (-1, -1);
-    let size = libc::winsize { ws_row: ROWS, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 };
-    // SAFETY: the two numbers and the size live through the call; a name and settings are not asked for.
-    let made = unsafe {
-        libc::openpty(&raw mut ours, &raw mut theirs, std::ptr::null_mut(), std::ptr::null(), &raw const size)
+    let flags = libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC;
+    let made = |fd: i32, what: &str| {
+        assert!(fd >= 0, "{what}: {}", std::io::Error::last_os_error());
+        // SAFETY: the system call that `what` names has just opened it, and it belongs to nobody else.
+        unsafe { OwnedFd::from_raw_fd(fd) }
     };
-    assert_eq!(made, 0, "openpty: {}", std::io::Error::last_os_error());
-    // SAFETY: both were opened by the call above and belong to nobody else.
-    let (ours, theirs) = unsafe { (OwnedFd::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) };
-    // SAFETY: a system call without memory on a descriptor of ours; the program is not to inherit our end.
-    unsafe { libc::fcntl(ours.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) };
+    // SAFETY: a system call without memory.
+    let ours = made(unsafe { libc::posix_openpt(flags) }, "posix_openpt");
+    let size = libc::winsize { ws_row: ROWS, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: the descriptor is open, and the size lives through the call.
+    let ready = unsafe {
+        libc::grantpt(ours.as_raw_fd()) == 0
+            && libc::unlockpt(ours.as_raw_fd()) == 0
+            && libc::ioctl(ours.as_raw_fd(), libc::TIOCSWINSZ, &raw const size) == 0
+    };
+    assert!(ready, "a terminal: {}", std::io::Error::last_os_error());
+    // SAFETY: the descriptor is open; the call takes flags and no memory.
+    let theirs = made(unsafe { libc::ioctl(ours.as_raw_fd(), libc::TIOCGPTPEER, flags) }, "TIOCGPTPEER");
     (ours, theirs)
 }
 

@@ -204,6 +204,7 @@ async fn until_pending(to: &Connection, version: u64, wanted: &[SessionId]) {
         if pending(to, version).await.is_ok_and(|sessions| sessions == wanted) {
             return;
         }
+        // sleeps: between two looks
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     panic!("not in time: {wanted:?}");

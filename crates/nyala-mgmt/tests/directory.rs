@@ -22,6 +22,7 @@ async fn used(dir: &Path) {
     map(&mgmt.client()).await;
     let toml = dir.join("mgmt/mgmt.toml");
     while !std::fs::read_to_string(&toml).unwrap().contains("initialised = true") {
+        // sleeps: between two looks
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     mgmt.stop();

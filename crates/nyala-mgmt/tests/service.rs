@@ -64,6 +64,7 @@ async fn members_join_and_keep_their_ids_over_a_restart_of_management() {
     let renewed = Instant::now();
     while !(meta.lease_valid() && stored.lease_valid()) {
         assert!(renewed.elapsed() < Duration::from_secs(10), "leases are renewed");
+        // sleeps: between two looks
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     // The same directories again: the same ids.
@@ -191,6 +192,7 @@ async fn capacities_decide_the_pool_and_can_be_asked_for() {
             break;
         }
         assert!(since.elapsed() < Duration::from_secs(10));
+        // sleeps: between two looks
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     match ask(&mgmt.client(), MgmtRequest::Capacities).await.unwrap() {

@@ -62,6 +62,7 @@ async fn with_a_certificate_everything_is_encrypted() {
         if !answer.starts_with("HTTP/1.1 503") {
             break;
         }
+        // sleeps: between two looks
         std::thread::sleep(Duration::from_millis(20));
     }
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("\"status\""), "{answer}");

@@ -232,6 +232,7 @@ fn pass_on(mut from: TcpStream, mut to: TcpStream, silent: &AtomicBool) {
     let mut buffer = vec![0; 65536];
     while let Ok(len @ 1..) = from.read(&mut buffer) {
         while silent.load(Ordering::Relaxed) {
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(5));
         }
         if to.write_all(&buffer[..len]).is_err() {

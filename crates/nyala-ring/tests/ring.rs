@@ -65,6 +65,7 @@ async fn rung(ring: &Ring) {
         let waker = ring.waker();
         let started = Instant::now();
         let other = std::thread::spawn(move || {
+            // sleeps: the ring waits by then
             std::thread::sleep(Duration::from_millis(20));
             waker.notify();
         });
@@ -87,12 +88,14 @@ fn a_thread_of_its_own_wakes_for_channels_and_foreign_timers() {
     alone(async |ring| {
         let (sender, receiver) = tokio::sync::oneshot::channel();
         let other = std::thread::spawn(move || {
+            // sleeps: the ring waits by then
             std::thread::sleep(Duration::from_millis(10));
             sender.send(5).unwrap();
         });
         assert_eq!(receiver.await, Ok(5));
         other.join().unwrap();
         let started = Instant::now();
+        // sleeps: the clock is what is tested
         tokio::time::sleep(Duration::from_millis(30)).await;
         assert!(started.elapsed() >= Duration::from_millis(30));
         let null = null();
@@ -128,6 +131,7 @@ fn a_command_pushed_by_a_task_is_handed_in_while_another_waits() {
         let pusher = std::rc::Rc::clone(&ring);
         let null = null();
         local.spawn_local(async move {
+            // sleeps: the ring waits by then
             tokio::time::sleep(Duration::from_millis(20)).await;
             push(&pusher, &null, 9);
             std::future::pending::<()>().await;
@@ -152,6 +156,7 @@ fn signals_do_not_end_a_wait() {
         let waker = ring.waker();
         let other = std::thread::spawn(move || {
             for _ in 0..5 {
+                // sleeps: the ring waits by then
                 std::thread::sleep(Duration::from_millis(5));
                 // SAFETY: the thread waits for this one to end before it ends itself.
                 unsafe { libc::pthread_kill(thread, libc::SIGUSR2) };

@@ -108,6 +108,7 @@ fn a_service_that_does_not_answer_is_unavailable_and_a_port_that_is_taken_is_sai
     let deadline = Instant::now() + Duration::from_secs(5);
     while TcpStream::connect(address).is_ok() {
         assert!(Instant::now() < deadline, "the thread ends with its service");
+        // sleeps: between two looks
         std::thread::sleep(Duration::from_millis(10));
     }
 }

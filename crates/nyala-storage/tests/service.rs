@@ -269,6 +269,7 @@ fn removed_files_stay_removed() {
             if !path.exists() {
                 break;
             }
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         assert!(!path.exists());

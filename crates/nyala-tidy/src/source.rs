@@ -71,11 +71,16 @@ impl Source {
 
     /// Whether the line of this byte, or the comment lines directly above it, hold `// why:`.
     pub fn says_why(&self, offset: usize) -> bool {
+        self.says(offset, "// why:")
+    }
+
+    /// The same with another mark of a reason.
+    pub fn says(&self, offset: usize, mark: &str) -> bool {
         let lines: Vec<&str> = self.text.lines().collect();
         let index = self.line_of(offset) - 1;
-        let own = lines.get(index).is_some_and(|line| line.contains("// why:"));
+        let own = lines.get(index).is_some_and(|line| line.contains(mark));
         let above = lines[..index.min(lines.len())].iter().rev().take_while(|line| line.trim_start().starts_with("//"));
-        own || above.into_iter().any(|line| line.contains("// why:"))
+        own || above.into_iter().any(|line| line.contains(mark))
     }
 
     /// Byte offsets of `needle` in code that ships.

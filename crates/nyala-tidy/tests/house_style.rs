@@ -70,5 +70,11 @@ fn ratchet() {
         let say = format!("{}: lower crates/nyala-tidy/ratchet.toml (UPDATE_RATCHET=1)\n", verdict.shrunk.join("; "));
         std::io::stderr().write_all(say.as_bytes()).unwrap();
     }
-    assert!(verdict.grown.is_empty(), "{}: split what you added", verdict.grown.join("; "));
+    let sleeps = rules::sleeps::check(repo()).iter().map(|finding| format!("  {finding}\n")).collect::<String>();
+    let hint = if verdict.grown.iter().any(|grown| grown.starts_with("sleeps")) { sleeps } else { String::new() };
+    assert!(
+        verdict.grown.is_empty(),
+        "{}: split what you added, and wait for conditions\n{hint}",
+        verdict.grown.join("; ")
+    );
 }

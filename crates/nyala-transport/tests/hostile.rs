@@ -87,6 +87,7 @@ async fn half_frames_are_waited_for_but_not_for_ever() {
     let whole = [request(b"body", 100_000), vec![1; 100_000]].concat();
     for cut in [1, 63, 64, 66, 68, 50_000] {
         let mut stream = misbehave(server.address, &whole[..cut]).await;
+        // sleeps: the first part arrives by itself
         tokio::time::sleep(Duration::from_millis(5)).await;
         stream.write_all(&whole[cut..]).await.expect("the rest");
         let mut reply = vec![0; whole.len()];
@@ -119,6 +120,7 @@ async fn the_budget_stops_reading_and_lets_go_again() {
         })
         .collect();
     eventually("the budget is used up", || client_budget.used_bytes() + (4 << 20) > total).await;
+    // sleeps: nothing is to happen in that time
     tokio::time::sleep(Duration::from_millis(100)).await;
     let held = server.seen.calls.load(Ordering::SeqCst);
     assert!(held <= total / (4 << 20) && held >= 3, "{held} requests of 4 MiB held in {total} bytes");
@@ -164,6 +166,7 @@ async fn who_does_not_read_replies_is_not_read_from() {
     let mut answered = 0;
     while answered != read() {
         answered = read();
+        // sleeps: between two looks
         tokio::time::sleep(Duration::from_millis(300)).await;
     }
     assert!(answered < 50, "{answered} requests read");
@@ -186,6 +189,7 @@ async fn requests_under_way_are_limited() {
         .collect();
     let seen = server.seen.clone();
     eventually("five run", || seen.calls.load(Ordering::SeqCst) == 5).await;
+    // sleeps: nothing is to happen in that time
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert_eq!(seen.calls.load(Ordering::SeqCst), 5);
     let other = Connection::connect(server.address, &config(Role::Client)).await.expect("connect");

@@ -35,6 +35,7 @@ async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();
     while !holds() {
         assert!(began.elapsed() < Duration::from_secs(30), "not in time: {what}");
+        // sleeps: between two looks
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -47,10 +48,12 @@ async fn who_answers_refuses_or_only_listens_is_there() {
     let shown = Arc::new(Mutex::new(map(&[server.address, silent.local_addr().unwrap(), refuses])));
     let links = watch(&shown);
     until("all answer", || links.figures().len() == 3 && links.figures().iter().all(|link| link.answers)).await;
+    // sleeps: the figures of so long
     tokio::time::sleep(Duration::from_secs(3)).await;
     let (connected, calls) = (server.seen.connected.load(Ordering::SeqCst), server.seen.calls.load(Ordering::SeqCst));
     assert_eq!((connected, calls), (1, 0), "one connection is used all the time, and services are not bothered");
     drop(server);
+    // sleeps: nobody answers for so long
     tokio::time::sleep(Duration::from_secs(3)).await;
     let report = links.report();
     assert_eq!((report.worst, report.more, report.watched), (vec![], 0, 3), "a service that ended is no lost way");

@@ -83,6 +83,7 @@ async fn busy_peers_get_more_connections_up_to_the_limit() {
     for _ in 0..100 {
         let (pool, endpoint) = (pool.clone(), endpoint.clone());
         calls.spawn(async move { pool.call(&endpoint, Request::new(HOLD, "")).await.expect("reply") });
+        // sleeps: calls begin one after another
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     let seen = server.seen.clone();

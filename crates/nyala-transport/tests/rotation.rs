@@ -26,6 +26,7 @@ async fn soon(what: &str, holds: impl Fn() -> bool) {
     let began = Instant::now();
     while !holds() {
         assert!(began.elapsed() < Duration::from_secs(10), "{what}");
+        // sleeps: between two looks
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

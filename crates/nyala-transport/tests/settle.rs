@@ -41,6 +41,7 @@ impl Service for Ledger {
     }
 
     async fn settle(&self, number: u64) -> bool {
+        // sleeps: the pause is what is played
         tokio::time::sleep(Duration::from_millis(20)).await;
         self.settled.set(self.settled.get() + 1);
         self.safe.set(self.safe.get().max(number));

@@ -34,11 +34,14 @@ impl Service for Disk {
             b"disk" => {
                 trace::operation("write");
                 trace::inode(InodeId(0x0001_0000_0000_0007));
+                // sleeps: the pause is what is played
                 trace::part("disk", tokio::time::sleep(LONG)).await;
             }
+            // sleeps: the pause is what is played
             b"blocked" => trace::part("disk", async { std::thread::sleep(LONG) }).await,
             b"poll" => {
                 trace::waits_on_purpose();
+                // sleeps: the pause is what is played
                 tokio::time::sleep(LONG).await;
             }
             b"change" => self.made.set(self.made.get() + 1),
@@ -56,6 +59,7 @@ impl Service for Disk {
     }
 
     async fn settle(&self, number: u64) -> bool {
+        // sleeps: the pause is what is played
         tokio::time::sleep(LONG).await;
         self.safe.set(number);
         true
@@ -179,6 +183,7 @@ fn whoever_has_gone_meanwhile_is_named_as_well() {
             if seen.lately() > 0 {
                 return;
             }
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     });

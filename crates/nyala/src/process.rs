@@ -126,6 +126,7 @@ mod tests {
         // Between fork and exec the arguments are still ours.
         let deadline = Instant::now() + Duration::from_secs(10);
         while id.running(Some("60")).is_none() && Instant::now() < deadline {
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(5));
         }
         assert!(id.running(Some("60")).is_some());

@@ -126,6 +126,7 @@ impl Cluster {
         let metas = self.metas();
         metas.with(move |machines| machines.end_sessions(at));
         while !metas.with(move |machines| machines.list[at].has_ended()) {
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(1));
         }
     }

@@ -274,6 +274,7 @@ impl Cluster {
         let (mut result, log) = loop {
             tokio::select! {
                 replied = &mut reply => break replied.ok()?,
+                // sleeps: between two looks
                 () = tokio::time::sleep(Duration::from_millis(2)) => {
                     if self.0.lock().down.contains(&port) {
                         return None;
@@ -352,6 +353,7 @@ impl Cluster {
         if request.message_type == message_type::MGMT
             && let Ok(MgmtRequest::WatchMap { wait_ms: 1.., .. }) = decode(&request.body)
         {
+            // sleeps: the pause is what is played
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         let meta = (request.message_type == message_type::META).then(|| decode::<MetaRequest>(&request.body).unwrap());
@@ -370,6 +372,7 @@ impl Cluster {
         };
         match delay {
             Duration::ZERO => tokio::task::yield_now().await,
+            // sleeps: the pause is what is played
             delay => tokio::time::sleep(delay).await,
         }
         let (answer, log) = match &meta {

@@ -104,6 +104,7 @@ pub fn remove(root: &Path) -> Vec<String> {
         if loops_below(root).is_empty() {
             return Vec::new();
         }
+        // sleeps: between two looks
         std::thread::sleep(Duration::from_millis(20));
     }
     let detached = |device: &PathBuf| sh(&format!("losetup -d '{}'", text(device)), LIMIT);

@@ -19,7 +19,9 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// What the first process does.
-const BOOT: &str = include_str!("boot.sh");
+const BOOT: &str = concat!(include_str!("detach.sh"), include_str!("boot.sh"));
+/// What a program does first that has a mount namespace of its own for longer than a moment, in `sh`.
+pub const DETACH: &str = include_str!("detach.sh");
 
 /// A host that runs.
 #[derive(Debug)]
@@ -52,6 +54,7 @@ impl Machine {
                 break pid;
             }
             assert!(began.elapsed() < LIMIT, "{name} does not come up");
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(10));
         };
         Machine { name: name.to_owned(), root: root.to_owned(), namespace, first, pid, services: Vec::new() }

@@ -315,6 +315,7 @@ impl Hosts {
             }
             let waited = began.elapsed();
             assert!(waited < Duration::from_secs(60), "not after {waited:?}: {what}\n{}", self.logs(30));
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(100));
         }
     }

@@ -13,8 +13,12 @@ use std::path::{Path, PathBuf};
 pub const BLOCK_BYTES: usize = 192 << 10;
 /// Length of the pieces that a break-off may leave old or new, bytes.
 pub const PAGE_BYTES: usize = 4096;
-/// The file grows to this many blocks, then all writes go over old ones.
-pub const MOST_BLOCKS: u64 = 600;
+
+/// The file grows to this many blocks, then all writes go over old ones. A member of a mirror that was away gets most of the file copied, at
+/// the pace that a busy machine leaves for that: in the short form it is a small one.
+fn most_blocks() -> u64 {
+    if crate::long() { 600 } else { 150 }
+}
 
 /// The file.
 pub fn path(dir: &Path) -> PathBuf {
@@ -32,12 +36,12 @@ pub fn run(dir: &Path, journal: &Journal, going: &dyn Fn() -> bool) -> std::io::
     let mut options = OpenOptions::new();
     let file = step("create", &path, || options.read(true).write(true).create_new(true).open(&path))?;
     let mut latest = std::collections::HashMap::new();
-    let mut blocks = 0;
+    let (mut blocks, most_blocks) = (0, most_blocks());
     for generation in 1_u64.. {
         if !going() {
             break;
         }
-        let over = generation % 3 == 0 && blocks > 0 || blocks == MOST_BLOCKS;
+        let over = generation % 3 == 0 && blocks > 0 || blocks == most_blocks;
         let block = if over { generation * 7919 % blocks } else { blocks };
         journal.line(&format!("try {block} {generation}"))?;
         let at = block * BLOCK_BYTES as u64;

@@ -54,6 +54,7 @@ fn stamps(path: &Path) -> (i128, i128) {
 
 fn times(dir: &Path) {
     let path = dir.join("f");
+    // sleeps: times before and after differ by more than a clock of the kernel ticks
     let pause = || std::thread::sleep(Duration::from_millis(15));
     let before_all = SystemTime::now();
     fs::write(&path, b"x").unwrap();
@@ -118,6 +119,7 @@ fn set_times(dir: &Path) {
     sys::utimens(&path, (21, 22), (23, 24), true).unwrap();
     drop(file);
     assert_eq!(both(&path).1, (23, 24), "a time set after a write is not overwritten by the close");
+    // sleeps: nothing is to happen when the client writes out by itself
     std::thread::sleep(Duration::from_millis(1500));
     assert_eq!(both(&path).1, (23, 24), "nor later");
 }

@@ -25,6 +25,7 @@ fn relatime(dir: &Path) {
     let two_days_ago = fs::metadata(&path).unwrap().mtime() - 2 * 86_400;
     sys::utimens(&path, (two_days_ago, 0), (0, libc::UTIME_OMIT), true).unwrap();
     read(libc::O_NOATIME);
+    // sleeps: nothing is to happen in that time
     std::thread::sleep(Duration::from_millis(200));
     assert_eq!(atime(), two_days_ago, "O_NOATIME");
     let mut file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
@@ -35,14 +36,17 @@ fn relatime(dir: &Path) {
     assert_eq!(atime(), first.0, "by path too");
     drop(file);
     assert_eq!(fs::metadata(&path).map(|meta| (meta.atime(), meta.atime_nsec())).unwrap(), first, "it stays");
+    // sleeps: nothing is to happen in that time
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(fs::metadata(&path).map(|meta| (meta.atime(), meta.atime_nsec())).unwrap(), first, "for good");
     let hour_ago = fs::metadata(&path).unwrap().mtime() + 5;
     sys::utimens(&path, (hour_ago, 7), (hour_ago - 3600, 0), true).unwrap();
+    // sleeps: times before and after differ by more than a clock of the kernel ticks
     std::thread::sleep(Duration::from_millis(20));
     let ctime = fs::metadata(&path).unwrap().ctime();
     if ctime < hour_ago {
         read(0);
+        // sleeps: nothing is to happen in that time
         std::thread::sleep(Duration::from_millis(300));
         assert_eq!(fs::metadata(&path).unwrap().atime_nsec(), 7, "read since it was changed, and today: it stays");
     }
@@ -53,6 +57,7 @@ fn birth_time(dir: &Path) {
     fs::write(&path, b"x").unwrap();
     let born = fs::metadata(&path).unwrap().created().unwrap();
     assert!(born.elapsed().map_or(0, |age| age.as_secs()) < 60);
+    // sleeps: times before and after differ by more than a clock of the kernel ticks
     std::thread::sleep(Duration::from_millis(20));
     fs::write(&path, pattern(1, 50_000)).unwrap();
     fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();

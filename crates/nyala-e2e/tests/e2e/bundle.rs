@@ -4,7 +4,7 @@
 
 use nyala_e2e::cluster::text;
 use nyala_e2e::run::sh;
-use nyala_e2e::{Cluster, Options, serial};
+use nyala_e2e::{Cluster, Options, beside_others};
 use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn files(dir: &Path) -> Vec<String> {
 
 #[test]
 fn e2e_bundle_names_who_is_away() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = Cluster::start(Options { meta: 1, storage: 2, storage_services: 2, ..Options::default() });
     std::fs::write(cluster.mount().join("file"), vec![7; 1 << 20]).unwrap();
     cluster.stop_service("storage2");

@@ -4,7 +4,7 @@
 
 use nyala_e2e::cluster::{sibling, text};
 use nyala_e2e::run::{run, sh};
-use nyala_e2e::{Mounts, long, serial, shared};
+use nyala_e2e::{Mounts, beside_others, long, shared};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -25,7 +25,7 @@ fn check(args: &[&str], dirs: &[PathBuf]) {
 /// Runs tests of the checker, each with a directory of its own, over so many mounts.
 #[track_caller]
 fn over(mounts: usize, name: &str, tests: &[&[&str]]) {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = shared();
     let mounts = Mounts::new(&cluster, mounts, "");
     for (number, args) in tests.iter().enumerate() {

@@ -6,7 +6,7 @@
 use nyala_e2e::cluster::sibling;
 use nyala_e2e::hosts::Machine;
 use nyala_e2e::hosts::net::Switch;
-use nyala_e2e::{cleanup, run, serial};
+use nyala_e2e::{beside_others, cleanup, run};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -85,6 +85,7 @@ impl Host {
             let ended = self.machines.iter_mut().find_map(Machine::ended);
             assert!(ended.is_none(), "{}", ended.unwrap_or_default());
             assert!(began.elapsed() < SOON, "not after {SOON:?}: {what}\n{}", self.machine().logs(20));
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(100));
         }
     }
@@ -103,7 +104,7 @@ impl Drop for Host {
 
 #[test]
 fn e2e_compat_commands_of_the_papers() {
-    let _one = serial();
+    let _one = beside_others();
     let mut host = Host::new();
     set_up(&mut host);
     start(&mut host);

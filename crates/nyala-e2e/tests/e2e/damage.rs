@@ -5,7 +5,7 @@
 use crate::layout::{chunk_files, info, target_dirs};
 use nyala_e2e::cluster::text;
 use nyala_e2e::posix::pattern;
-use nyala_e2e::{Cluster, Options, serial};
+use nyala_e2e::{Cluster, Options, alone};
 use nyala_wire::ids::TargetId;
 use nyala_wire::stripe::{Layout, Pattern};
 use std::fs::{self, File, OpenOptions};
@@ -35,7 +35,7 @@ fn bad_blocks(path: &Path, content: &[u8]) -> Vec<usize> {
 
 #[test]
 fn e2e_flipped_byte_is_eio() {
-    let _one = serial();
+    let _one = alone();
     let cluster = Cluster::start(Options::default());
     let dir = cluster.test_dir("damage");
     cluster

@@ -4,7 +4,7 @@
 //! session timeout, what it had fsynced is there, and if it comes back it does no harm.
 
 use nyala_e2e::locker::Locker;
-use nyala_e2e::{Cluster, Mounts, Options, cleanup, serial};
+use nyala_e2e::{Cluster, Mounts, Options, beside_others, cleanup};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -80,7 +80,7 @@ fn dirs(mounts: &mut Mounts<'_>) -> (PathBuf, PathBuf, PathBuf) {
 
 #[test]
 fn e2e_deaths_of_a_killed_client_free_everything_after_the_timeout() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = cluster();
     let mut mounts = Mounts::new(&cluster, 1, "");
     let (point, its, ours) = dirs(&mut mounts);
@@ -97,7 +97,7 @@ fn e2e_deaths_of_a_killed_client_free_everything_after_the_timeout() {
 
 #[test]
 fn e2e_deaths_a_stopped_client_is_fenced_and_does_no_harm_when_it_goes_on() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = cluster();
     let mut mounts = Mounts::new(&cluster, 1, "");
     let (point, its, ours) = dirs(&mut mounts);
@@ -118,6 +118,7 @@ fn e2e_deaths_a_stopped_client_is_fenced_and_does_no_harm_when_it_goes_on() {
         assert!(said, "file {file}: data that was lost is an error: {sync}; write: {late}; {was:?}");
     }
     drop(victim);
+    // sleeps: what the fenced client had under way has arrived, if it ever does
     std::thread::sleep(Duration::from_secs(2));
     if late == "ok" {
         // A write that returns only now is one that was made now.

@@ -2,7 +2,7 @@
 
 //! What delegations cost: requests that reach the client process, and revocations, counted by the mount (`user.nyala.stats`).
 
-use nyala_e2e::{Mounts, serial, shared, sys};
+use nyala_e2e::{Mounts, alone, shared, sys};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -37,7 +37,7 @@ fn kernel(cost: &BTreeMap<String, u64>, name: &str) -> u64 {
 
 #[test]
 fn e2e_delegation_cost_alone_is_nothing() {
-    let _one = serial();
+    let _one = alone();
     let cluster = shared();
     let (mount, dir) = (cluster.mount(), cluster.test_dir("delegation-alone"));
     let files: Vec<_> = (0..100).map(|number| dir.join(format!("f{number}"))).collect();
@@ -60,6 +60,7 @@ fn e2e_delegation_cost_alone_is_nothing() {
     list();
     loop {
         let again = cost(&mount, read);
+        // sleeps: between two looks
         std::thread::sleep(Duration::from_millis(100));
         if kernel(&again, "read") == 0 {
             break;
@@ -89,7 +90,7 @@ fn e2e_delegation_cost_alone_is_nothing() {
 
 #[test]
 fn e2e_delegation_cost_of_turns_is_two_revocations() {
-    let _one = serial();
+    let _one = alone();
     let cluster = shared();
     let mounts = Mounts::new(&cluster, 2, "");
     let dirs = mounts.test_dirs("delegation-turns");

@@ -5,7 +5,7 @@
 
 use nyala_e2e::cluster::text;
 use nyala_e2e::run::{Outcome, run};
-use nyala_e2e::{Cluster, Options, binary, serial, sys};
+use nyala_e2e::{Cluster, Options, beside_others, binary, sys};
 use serde_json::Value;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -51,7 +51,7 @@ fn refused(outcome: &Outcome, code: i32, word: &str) {
 
 #[test]
 fn e2e_entries_of_normal_users() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = Cluster::start(Options::default());
     let users = Users::new(&cluster);
     let dir = cluster.test_dir("mine");

@@ -4,13 +4,15 @@
 
 use nyala_e2e::cluster::text;
 use nyala_e2e::run::{Outcome, run};
-use nyala_e2e::{Cluster, Options, binary, serial};
+use nyala_e2e::{Cluster, Options, beside_others, binary};
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 /// No service listens there: it is reserved, and this user may not even bind it by chance.
 const NOBODY: &str = "127.0.0.1:1";
+const LIMIT: Duration = Duration::from_secs(60);
 
 #[track_caller]
 fn code(want: i32, outcome: &Outcome) {
@@ -25,13 +27,15 @@ fn nyala(args: &[&str]) -> Outcome {
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("NYALA_")) {
         command.env_remove(name);
     }
-    run(command.args(args), Duration::from_secs(60))
+    run(command.args(args), LIMIT)
 }
 
 #[test]
 fn e2e_exit_codes() {
-    let _one = serial();
-    let cluster = Cluster::start(Options { meta: 1, storage: 2, storage_services: 1, ..Options::default() });
+    let _one = beside_others();
+    // A metadata server that starts again waits so long for a client that is gone.
+    let more = ["--session-timeout", "4s"].map(str::to_owned).to_vec();
+    let cluster = Cluster::start(Options { meta: 1, storage: 2, storage_services: 1, more });
     done(&cluster);
     failed(&cluster);
     usage(&cluster);
@@ -165,7 +169,7 @@ fn usage(cluster: &Cluster) {
         code(2, &nyala(args));
     }
     let mut command = Command::new(binary::nyala());
-    code(2, &run(command.args(["meta"]).env("NYALA_META_SYNC_INTERVAL", "soon"), Duration::from_secs(60)));
+    code(2, &run(command.args(["meta"]).env("NYALA_META_SYNC_INTERVAL", "soon"), LIMIT));
 }
 
 fn configuration(cluster: &Cluster) {
@@ -213,9 +217,13 @@ fn unreachable(cluster: &Cluster) {
             let line = [command, &["--mgmt", NOBODY, "--secret", &secret][..]].concat();
             scope.spawn(move || code(4, &nyala(&line)));
         }
+        let (source, option) = (format!("{NOBODY}:/"), format!("secret={secret}"));
+        let mount = [&source, &text(&point), "-o", &option].map(str::to_owned);
+        let by_helper = mount.clone();
+        scope.spawn(move || code(4, &run(Command::new(binary::nyala()).arg("mount").args(mount), LIMIT)));
+        // `mount(8)` has codes of its own.
+        scope.spawn(move || code(32, &run(Command::new(helper(cluster)).args(by_helper), LIMIT)));
     });
-    let option = format!("secret={secret}");
-    code(4, &nyala(&["mount", &format!("{NOBODY}:/"), &text(&point), "-o", &option]));
     let pid = cluster.pid("mgmt");
     nyala_e2e::cleanup::signal(pid, libc::SIGSTOP);
     let silent = nyala(&["node", "list", "--dir", &text(&cluster.dir())]);
@@ -250,19 +258,24 @@ fn found(cluster: &Cluster) {
     code(0, &nyala(&["status", "--dir", &dir]));
 }
 
+/// The program under the name that `mount(8)` calls it by.
+fn helper(cluster: &Cluster) -> PathBuf {
+    let helper = cluster.root().join("mount.fuse.nyala");
+    if !helper.exists() {
+        std::os::unix::fs::symlink(binary::nyala(), &helper).unwrap();
+    }
+    helper
+}
+
 /// `mount(8)` has codes of its own.
 fn mount_helper(cluster: &Cluster) {
-    let helper = cluster.root().join("mount.fuse.nyala");
-    std::os::unix::fs::symlink(binary::nyala(), &helper).unwrap();
+    let helper = helper(cluster);
     let point = text(&cluster.root().join("point"));
     let secret = format!("secret={}", text(&cluster.dir().join("secret")));
     let source = format!("127.0.0.1:{}:/", cluster.port());
-    let mount = |source: &str, option: &str| {
-        run(Command::new(&helper).args([source, &point, "-o", option]), Duration::from_secs(60))
-    };
-    code(1, &run(&mut Command::new(&helper), Duration::from_secs(60)));
+    let mount = |source: &str, option: &str| run(Command::new(&helper).args([source, &point, "-o", option]), LIMIT);
+    code(1, &run(&mut Command::new(&helper), LIMIT));
     code(1, &mount(&source, "readonly"));
-    code(32, &mount(&format!("{NOBODY}:/"), &secret));
     code(0, &mount(&source, &secret));
     code(0, &nyala(&["umount", &point]));
 }

@@ -4,7 +4,7 @@
 
 use nyala_e2e::hosts::{Disks, Fault, Plan, equal};
 use nyala_e2e::latency_probe::{Beat, beats, now_ms};
-use nyala_e2e::{Hosts, cluster, load, long, run, serial};
+use nyala_e2e::{Hosts, alone, beside_others, cluster, load, long, run};
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Command};
@@ -71,6 +71,7 @@ impl Work {
         while let Some(kind) = KINDS.iter().find(|kind| !ended(kind)) {
             let waited = began.elapsed();
             assert!(waited < Duration::from_secs(60), "no {kind} for {waited:?}\n{}\n{}", self.said(), hosts.logs(30));
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -166,6 +167,7 @@ fn one_fault(
 ) -> Option<String> {
     let from_ms = now_ms();
     hosts.strike(name, fault);
+    // sleeps: the host is away for so long
     std::thread::sleep(away);
     hosts.heal(name);
     hosts.until("all is well again", Hosts::is_whole);
@@ -180,9 +182,10 @@ fn one_fault(
 /// Whoever leads the management, in each way that a host can fail: nobody notices, since leases outlive a leader.
 #[test]
 fn e2e_management_leader_fails() {
-    let _one = serial();
+    let _one = alone();
     let mut hosts = Hosts::start(Plan { mgmt: 3, disks: Disks::Xfs, ..Plan::default() });
     let mut work = Work::start(&hosts);
+    // sleeps: the load is under way
     std::thread::sleep(Duration::from_secs(2));
     let mut late = Vec::new();
     for _ in 0..if long() { 3 } else { 1 } {
@@ -202,9 +205,10 @@ fn e2e_management_leader_fails() {
 /// long as the host is away, and what a cluster needs to find it again.
 #[test]
 fn e2e_storage_host_fails_without_mirror() {
-    let _one = serial();
+    let _one = alone();
     let mut hosts = Hosts::start(Plan::default());
     let mut work = Work::start(&hosts);
+    // sleeps: the load is under way
     std::thread::sleep(Duration::from_secs(2));
     let mut late = Vec::new();
     // A power cut loses what was not synced, and this load expects all of it: `power` has the model for that.
@@ -222,9 +226,10 @@ fn e2e_storage_host_fails_without_mirror() {
 /// Each storage server in each way: nobody sees an error, pauses are short, nothing is lost, both members are equal in the end.
 #[test]
 fn e2e_mirrored_storage_host_fails() {
-    let _one = serial();
+    let _one = alone();
     let mut hosts = Hosts::start(Plan { mirror: true, disks: Disks::Xfs, ..Plan::default() });
     let mut work = Work::start(&hosts);
+    // sleeps: the load is under way
     std::thread::sleep(Duration::from_secs(2));
     let mut late = Vec::new();
     for (name, fault) in storage_faults(&hosts, 3) {
@@ -240,6 +245,7 @@ fn e2e_mirrored_storage_host_fails() {
 /// Waits until nothing is written any more, then compares both members byte for byte.
 pub fn members_are_equal(hosts: &mut Hosts) {
     hosts.until("all members are good", Hosts::is_whole);
+    // sleeps: what was written last is at both members
     std::thread::sleep(Duration::from_secs(2));
     let compared = equal::compare(&hosts.target("storage1"), &hosts.target("storage2"));
     println!("{} chunk files with {} bytes on both members", compared.files, compared.bytes);
@@ -251,7 +257,7 @@ pub fn members_are_equal(hosts: &mut Hosts) {
 /// waits, and the health message says for whom. When the last one comes back, it goes on, with nothing lost.
 #[test]
 fn e2e_only_the_last_good_member_serves() {
-    let _one = serial();
+    let _one = beside_others();
     let mut hosts = Hosts::start(Plan { mirror: true, ..Plan::default() });
     let file = hosts.mount().join("file");
     let dd = |what: &str, to: &std::path::Path, limit: u64| {
@@ -267,6 +273,7 @@ fn e2e_only_the_last_good_member_serves() {
     write("second");
     hosts.strike("storage2", Fault::Killed);
     hosts.heal("storage1");
+    // sleeps: it must not serve in that time
     std::thread::sleep(Duration::from_secs(4));
     let early = dd(&padded("third"), &other, 4);
     assert!(early.status.is_none(), "it waits for the one that has everything: {}", early.describe());

@@ -7,7 +7,7 @@
 //! then, and may be seen; one that fails was not made. What had returned before is lost or overwritten.
 
 use nyala_e2e::locker::Locker;
-use nyala_e2e::{Cluster, Mounts, Options, cleanup, run, serial};
+use nyala_e2e::{Cluster, Mounts, Options, beside_others, cleanup, run};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -81,6 +81,7 @@ fn round(
         let (word, rest) = command.split_once(' ').unwrap_or((command, ""));
         victims[file].tell(format!("{word} 0 {rest}").trim_end());
     }
+    // sleeps: calls are under way for so long when the client stops
     std::thread::sleep(stop_after);
     cleanup::signal(pid, libc::SIGSTOP);
     write_over(&ours);
@@ -89,6 +90,7 @@ fn round(
     for (file, command) in WAITING {
         answers[file] = victims[file].end_of(command, LIMIT);
     }
+    // sleeps: what was under way has arrived, if it ever does
     std::thread::sleep(Duration::from_secs(2));
     drop(victims);
     // A mount that has kept nothing shows what the servers have.
@@ -105,7 +107,7 @@ fn round(
 
 #[test]
 fn e2e_fenced_client_with_much_under_way_touches_nothing() {
-    let _one = serial();
+    let _one = beside_others();
     let more = vec!["--session-timeout".into(), TIMEOUT.into()];
     let cluster = Cluster::start(Options { meta: 1, storage: 1, storage_services: 1, more });
     let mut mounts = Mounts::new(&cluster, 1, "");

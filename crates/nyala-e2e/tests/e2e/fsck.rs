@@ -12,7 +12,7 @@ use crate::layout::{chunk_files, target_dirs};
 use damage::{ADMINISTRATORS, FOUND, LARGE, Made, OPERATORS, damage, number};
 use nyala_e2e::cluster::text;
 use nyala_e2e::posix::pattern;
-use nyala_e2e::{Cluster, Options, serial};
+use nyala_e2e::{Cluster, Options, beside_others};
 use nyala_wire::InodeId;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -80,7 +80,7 @@ fn all_is_there(cluster: &Cluster, made: &Made, of: &dyn Fn(&str) -> InodeId) {
 
 #[test]
 fn e2e_fsck_finds_and_repairs_damage() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = small();
     let made = Made::new(&cluster);
     let inodes: Vec<(&str, InodeId)> = made.names().map(|name| (name, number(&made.root.join(name)))).collect();
@@ -127,7 +127,7 @@ fn e2e_fsck_finds_and_repairs_damage() {
 /// and removes what waits for that. `nyala-fsck` and `nyala-namespace` have those.
 #[test]
 fn e2e_fsck_knows_no_class_that_no_corpus_has() {
-    let _one = serial();
+    let _one = beside_others();
     let listed = nyala_e2e::run(
         std::process::Command::new(nyala_e2e::binary::nyala()).args(["fsck", "--classes", "--output", "json"]),
         Duration::from_secs(20),
@@ -164,7 +164,7 @@ fn work(dirs: &[PathBuf], number: usize, stop: &AtomicBool, done: &AtomicU64) {
 
 #[test]
 fn e2e_fsck_is_clean_while_clients_work_and_afterwards() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = small();
     let root = cluster.test_dir("busy");
     let dirs: Vec<PathBuf> = (0..6).map(|n| root.join(format!("dir{n}"))).collect();
@@ -188,6 +188,7 @@ fn e2e_fsck_is_clean_while_clients_work_and_afterwards() {
         }
     });
     assert!(done.load(Ordering::Relaxed) > 100, "{done:?}");
+    // sleeps: what clients had under way is written out
     std::thread::sleep(Duration::from_secs(3));
     clean(&cluster, "after");
 }

@@ -7,7 +7,7 @@ use nyala_e2e::cluster::text;
 use nyala_e2e::posix::pattern;
 use nyala_e2e::run::sh;
 use nyala_e2e::shared::long;
-use nyala_e2e::{Cluster, Options, serial};
+use nyala_e2e::{Cluster, Options, alone};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::IntoRawFd;
@@ -190,6 +190,7 @@ fn restore(cluster: &Cluster) {
         while let Err(error) = write(&kept.join(format!("f{number}")), &pattern(number, number as usize * 50)) {
             is_full(&error, "again");
             assert!(began.elapsed() < Duration::from_secs(30), "no room 30 s after everything was removed");
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(100));
         }
     }
@@ -198,7 +199,7 @@ fn restore(cluster: &Cluster) {
 
 #[test]
 fn e2e_full_disk_of_metadata_is_emptied_from_within() {
-    let _one = serial();
+    let _one = alone();
     let (cluster, _) = with_disk("mkfs.ext4 -q -m 0");
     let mut first = None;
     for round in 0..if long() { 10 } else { 2 } {
@@ -233,7 +234,7 @@ fn e2e_full_disk_of_metadata_is_emptied_from_within() {
 /// Nothing is left for the service but what it has allocated.
 #[test]
 fn e2e_full_disk_by_others_leaves_removals_and_restarts() {
-    let _one = serial();
+    let _one = alone();
     let (cluster, target) = with_disk("mkfs.ext4 -q -m 0 -N 400");
     for round in 0..if long() { 10 } else { 2 } {
         let what = ["bytes", "inodes"][round % 2];

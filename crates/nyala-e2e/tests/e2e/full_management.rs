@@ -7,7 +7,7 @@ use crate::full_disk::{empty_of_others, fill_by_others, give_disk};
 use nyala_e2e::cluster::text;
 use nyala_e2e::posix::pattern;
 use nyala_e2e::shared::long;
-use nyala_e2e::{Cluster, Options, serial};
+use nyala_e2e::{Cluster, Options, beside_others};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
@@ -80,7 +80,7 @@ fn while_full(cluster: &Cluster, count: u32) -> u32 {
 
 #[test]
 fn e2e_full_disk_of_management_ends_nothing() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = Cluster::start(Options {
         meta: 1,
         storage: 2,

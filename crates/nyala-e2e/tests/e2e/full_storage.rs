@@ -7,7 +7,7 @@
 use crate::full_disk::{give_disk, is_full};
 use nyala_e2e::posix::pattern;
 use nyala_e2e::shared::long;
-use nyala_e2e::{Cluster, Options, serial, sys};
+use nyala_e2e::{Cluster, Options, alone, sys, wait_until};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
@@ -139,11 +139,11 @@ fn die_and_start_again(cluster: &Cluster) {
     for service in SERVICES {
         cluster.kill(service);
         cluster.start_service(service);
-        let began = Instant::now();
-        while !all_online(cluster) {
-            assert!(began.elapsed() < ROOM, "{service} does not serve on its full disk\n{}", cluster.logs(20));
-            std::thread::sleep(Duration::from_millis(100));
-        }
+        wait_until(
+            ROOM,
+            || all_online(cluster),
+            || format!("{service} does not serve on its full disk\n{}", cluster.logs(20)),
+        );
     }
 }
 
@@ -159,6 +159,7 @@ fn remove_all(dir: &Path, synced: &[Synced]) {
     while let Err(error) = put(&dir.join("again"), &pattern(1, 8 << 20)) {
         is_full(&error, "again");
         assert!(began.elapsed() < ROOM, "no room {ROOM:?} after everything was removed");
+        // sleeps: between two looks
         std::thread::sleep(Duration::from_millis(300));
     }
     fs::remove_file(dir.join("again")).unwrap();
@@ -169,7 +170,7 @@ fn pids(cluster: &Cluster, names: &[&str]) -> Vec<i32> {
 }
 
 fn rounds(mirrored: bool) {
-    let _one = serial();
+    let _one = alone();
     let cluster = with_disks(mirrored);
     let never_restarted = ["mgmt", "meta1", "mount"];
     let before = pids(&cluster, &never_restarted);

@@ -6,7 +6,7 @@ use nyala_e2e::Mounts;
 use nyala_e2e::cluster::text;
 use nyala_e2e::file_handles::{Handle, forget_unused};
 use nyala_e2e::posix::pattern;
-use nyala_e2e::{serial, shared};
+use nyala_e2e::{alone, shared};
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::fd::AsRawFd;
@@ -73,7 +73,7 @@ fn none_opens(here: &Path, there: &Path, mount: &File) {
 
 #[test]
 fn e2e_handles_open_what_the_kernel_has_forgotten() {
-    let _one = serial();
+    let _one = alone();
     let cluster = shared();
     let mut mounts = Mounts::new(&cluster, 1, "");
     let point = mounts.add("");

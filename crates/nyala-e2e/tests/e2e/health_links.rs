@@ -6,7 +6,7 @@
 //! Failure model: nobody is offline meanwhile, and all goes on by other ways; so nothing but the finding tells.
 
 use nyala_e2e::hosts::Plan;
-use nyala_e2e::{Hosts, cleanup, serial};
+use nyala_e2e::{Hosts, beside_others, cleanup};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::Write;
@@ -39,6 +39,7 @@ fn named(hosts: &Hosts, words: &[&str], within: Duration) -> (String, String) {
             return (what.clone(), advice.clone());
         }
         assert!(began.elapsed() < within, "not named after {within:?}: {words:?} in {all:#?}\n{}", hosts.logs(20));
+        // sleeps: between two looks
         std::thread::sleep(Duration::from_millis(300));
     }
 }
@@ -53,6 +54,7 @@ fn all_well(hosts: &Hosts, within: Duration) {
             return;
         }
         assert!(began.elapsed() < within, "still after {within:?}: {all:#?}\n{}", hosts.logs(20));
+        // sleeps: between two looks
         std::thread::sleep(Duration::from_millis(500));
     }
 }
@@ -75,7 +77,7 @@ impl Drop for Stopped {
 
 #[test]
 fn e2e_health_names_a_client_that_does_not_answer() {
-    let _one = serial();
+    let _one = beside_others();
     let hosts = Hosts::start(Plan { storage: 1, clients: 2, ..Plan::default() });
     let mut file = File::create(hosts.mount_of("client2").join("held")).expect("the second mount makes a file");
     file.write_all(&[b'x'; 100_000]).expect("and takes data");
@@ -98,10 +100,11 @@ fn e2e_health_names_a_client_that_does_not_answer() {
 
 #[test]
 fn e2e_health_names_a_lost_rail_and_a_link_that_comes_and_goes() {
-    let _one = serial();
+    let _one = beside_others();
     let hosts = Hosts::start(Plan { storage: 2, rails: true, ..Plan::default() });
     all_well(&hosts, GONE);
     // Every address has to have answered once.
+    // sleeps: every address has answered once by then
     std::thread::sleep(Duration::from_secs(3));
     let at = |name: &str, port: u16| format!("{}:{port}", hosts.second_address(name));
     let (meta, storage) = (at("meta1", 8005), at("storage1", 8003));
@@ -118,8 +121,10 @@ fn e2e_health_names_a_lost_rail_and_a_link_that_comes_and_goes() {
     // It was lost once; some more times within the minute are too many.
     for _ in 0..4 {
         hosts.lose_rail("meta1", "storage1");
+        // sleeps: the rail is lost for so long
         std::thread::sleep(Duration::from_secs(4));
         hosts.mend_way("storage1");
+        // sleeps: and there for so long
         std::thread::sleep(Duration::from_secs(4));
     }
     named(&hosts, &["the link from meta node", "storage node", &storage, "comes and goes"], NAMED);

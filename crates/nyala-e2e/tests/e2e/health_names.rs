@@ -9,7 +9,7 @@ mod throttle;
 use crate::full_disk::{empty_of_others, fill_by_others, give_disk};
 use looks::Looks;
 use nyala_e2e::run::kill_group;
-use nyala_e2e::{Cluster, Options, serial};
+use nyala_e2e::{Cluster, Options, alone};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -59,7 +59,7 @@ fn with_disks(others: &[(&str, &str)]) -> Cluster {
 
 #[test]
 fn e2e_health_names_a_slow_disk_and_one_that_does_not_answer() {
-    let _one = serial();
+    let _one = alone();
     let cluster = with_disks(&[]);
     let dir = cluster.test_dir("load");
     let looks = Looks::at(&cluster);
@@ -81,7 +81,7 @@ fn e2e_health_names_a_slow_disk_and_one_that_does_not_answer() {
 
 #[test]
 fn e2e_health_names_full_disks_of_logs() {
-    let _one = serial();
+    let _one = alone();
     let cluster = with_disks(&[("mgmt", "64M"), ("meta1", "96M")]);
     let looks = Looks::at(&cluster);
     looks.wait_gone("the disk of the log");

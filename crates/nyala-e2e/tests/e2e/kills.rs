@@ -2,7 +2,7 @@
 
 //! `kill -9` under a checked load: the load stalls and goes on, and nothing acknowledged is lost.
 
-use nyala_e2e::{Cluster, Options, cluster, load, long, run, serial};
+use nyala_e2e::{Cluster, Options, beside_others, cluster, load, long, run};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -56,6 +56,7 @@ impl Load {
                 self.said(),
                 cluster.logs(40)
             );
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -99,7 +100,7 @@ impl Drop for Load {
 
 #[test]
 fn e2e_kill_each_service() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = Cluster::start(Options::default());
     let mut load = Load::start(&cluster, "load");
     load.progress(&cluster, 30);
@@ -107,6 +108,7 @@ fn e2e_kill_each_service() {
         for name in cluster.services() {
             cluster.kill(&name);
             // Once at once, as a supervisor does, once late enough that others have noticed; below 10 s as the issue says.
+            // sleeps: the service is away for so long
             std::thread::sleep(Duration::from_millis(if (round + name.len()) % 2 == 0 { 300 } else { 4500 }));
             cluster.start_service(&name);
             let began = Instant::now();
@@ -134,12 +136,13 @@ fn the_mount_itself(cluster: &Cluster) {
 
 #[test]
 fn e2e_kill_whole_cluster() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = Cluster::start(Options::default());
     let mut load = Load::start(&cluster, "load");
     load.progress(&cluster, 40);
     for _ in 0..if long() { 6 } else { 2 } {
         cluster.kill_all(&cluster.services());
+        // sleeps: all services are away for so long
         std::thread::sleep(Duration::from_millis(500));
         for name in cluster.services() {
             cluster.start_service(&name);

@@ -4,7 +4,7 @@
 
 use nyala_e2e::cluster::text;
 use nyala_e2e::posix::pattern;
-use nyala_e2e::{Cluster, serial, shared};
+use nyala_e2e::{Cluster, beside_others, shared};
 use nyala_wire::ids::TargetId;
 use nyala_wire::stripe::{Layout, Pattern};
 use serde_json::Value;
@@ -61,7 +61,7 @@ pub fn chunk_files(target: &Path, inode: &str) -> Vec<(u16, PathBuf)> {
 
 #[test]
 fn e2e_stripe_layout_on_disk() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = shared();
     let dir = cluster.test_dir("layout");
     let set = ["entry", "set", "--num-targets", "4", "--chunk-size", "1m", "--pattern", "raid0", &text(&dir)];
@@ -116,6 +116,7 @@ fn gone(dirs: &[(u64, PathBuf)], inode: &str) {
         if dirs.iter().all(|(_, dir)| chunk_files(dir, inode).is_empty()) {
             return;
         }
+        // sleeps: between two looks
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
     panic!("chunk files of {inode} are there 10 s after the file was removed");

@@ -7,7 +7,7 @@ use nyala_e2e::cluster::text;
 use nyala_e2e::locker::Locker;
 use nyala_e2e::posix::pattern;
 use nyala_e2e::run::sh;
-use nyala_e2e::{Cluster, Mounts, Options, cleanup, serial};
+use nyala_e2e::{Cluster, Mounts, Options, beside_others, cleanup};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -44,7 +44,7 @@ fn leftovers(cluster: &Cluster) -> Vec<(Value, Value)> {
 /// Metadata goes back to an older state, as after a power cut: a file was not created, another one's content not moved.
 #[test]
 fn e2e_scrub_lists_chunk_files_that_no_file_needs() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = Cluster::start(Options { meta: 1, storage: 1, storage_services: 1, more: vec![] });
     let dir = cluster.test_dir("leftovers");
     let [kept, small, new, removed] = ["kept", "small", "new", "removed"].map(|name| dir.join(name));
@@ -93,7 +93,7 @@ fn e2e_scrub_lists_chunk_files_that_no_file_needs() {
 /// A client dies when storage has what metadata was never told of: what it left is found, and can be removed.
 #[test]
 fn e2e_what_a_killed_client_left_at_storage_is_removed() {
-    let _one = serial();
+    let _one = beside_others();
     let more = vec!["--session-timeout".into(), "4s".into()];
     let cluster = Cluster::start(Options { meta: 1, storage: 1, storage_services: 1, more });
     let mut mounts = Mounts::new(&cluster, 1, "");
@@ -117,6 +117,7 @@ fn e2e_what_a_killed_client_left_at_storage_is_removed() {
     let stored = || inodes.iter().all(|inode| !chunk_files(target, inode).is_empty());
     let until = Instant::now() + Duration::from_secs(20);
     while !stored() && Instant::now() < until {
+        // sleeps: between two looks
         std::thread::sleep(Duration::from_millis(100));
     }
     assert!(stored());

@@ -5,7 +5,7 @@
 use nyala_e2e::cluster::text;
 use nyala_e2e::posix::pattern;
 use nyala_e2e::run::sh;
-use nyala_e2e::{Cluster, Options, serial};
+use nyala_e2e::{Cluster, Options, beside_others};
 use std::fs;
 use std::time::Duration;
 
@@ -33,8 +33,10 @@ fn check(cluster: &Cluster) {
 
 #[test]
 fn e2e_up_down_restart() {
-    let _one = serial();
-    let cluster = Cluster::start(Options::default());
+    let _one = beside_others();
+    // Metadata servers that start again wait so long for a client that was killed.
+    let more = ["--session-timeout", "4s"].map(str::to_owned).to_vec();
+    let cluster = Cluster::start(Options { more, ..Options::default() });
     fill(&cluster);
     check(&cluster);
     let mut all = cluster.services();

@@ -4,7 +4,7 @@
 
 use nyala_e2e::file_locks::{self, Kind, Way};
 use nyala_e2e::locker::Locker;
-use nyala_e2e::{Mounts, serial, shared};
+use nyala_e2e::{Mounts, alone, shared};
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -21,7 +21,7 @@ const OF_OPEN_FILES: [Way; 2] = [Way::Flock, Way::Ofd];
 
 /// The same file on two mounts.
 fn with_file(name: &str, test: impl FnOnce(&Path, &Path)) {
-    let _one = serial();
+    let _one = alone();
     let cluster = shared();
     let mounts = Mounts::new(&cluster, 2, "");
     let dirs = mounts.test_dirs(name);

@@ -4,7 +4,7 @@
 
 use nyala_e2e::file_locks::Way;
 use nyala_e2e::locker::Locker;
-use nyala_e2e::{Mounts, serial, shared};
+use nyala_e2e::{Mounts, beside_others, shared};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ fn is_error(answer: &str, errno: i32) -> bool {
 
 /// Two mounts with these files, for one test.
 fn with_files(name: &str, files: &[&str], test: impl FnOnce(&[PathBuf], &[PathBuf])) {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = shared();
     let mounts = Mounts::new(&cluster, 2, "");
     let dirs = mounts.test_dirs(name);

@@ -3,7 +3,7 @@
 //! Where log lines go: the journal of systemd, with fields; a file that is put aside.
 
 use nyala_e2e::cluster::text;
-use nyala_e2e::{Cluster, Options, binary, cleanup, serial};
+use nyala_e2e::{Cluster, Options, alone, beside_others, binary, cleanup};
 use std::fs;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
@@ -15,7 +15,7 @@ const SOON: Duration = Duration::from_secs(30);
 /// The journal's socket is the test's own, in a mount name space that has nothing else below /run.
 #[test]
 fn e2e_logs_go_to_the_journal_with_their_fields() {
-    let _one = serial();
+    let _one = alone();
     let cluster = Cluster::prepare(Options::default());
     let (dir, secret) = (cluster.root().join("journal"), cluster.root().join("secret"));
     cluster.nyala(["secret", &text(&secret)]).must();
@@ -52,7 +52,7 @@ fn is_complete(entry: &str) -> bool {
 /// Services of `up` and what they say to standard error stay in files of a bounded size.
 #[test]
 fn e2e_logs_are_put_aside_with_standard_error() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = Cluster::start(Options { meta: 1, storage: 1, storage_services: 1, ..Options::default() });
     let log = cluster.dir().join("log/meta1.log");
     let service = cluster.pid("meta1");
@@ -67,6 +67,7 @@ fn e2e_logs_are_put_aside_with_standard_error() {
         // Sessions that come and go are logged.
         cluster.stop_service("mount");
         cluster.start_service("mount");
+        // sleeps: a file is looked for anew once a second
         std::thread::sleep(Duration::from_millis(1100));
     }
     assert!(!fs::read_to_string(&log).unwrap().is_empty());

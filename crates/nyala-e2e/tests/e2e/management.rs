@@ -5,7 +5,7 @@
 
 use nyala_e2e::cluster::{sibling, text};
 use nyala_e2e::hosts::net::{Namespace, Switch};
-use nyala_e2e::{binary, cleanup, run, serial};
+use nyala_e2e::{beside_others, binary, cleanup, run};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -85,6 +85,7 @@ impl Management {
                 assert!(ended.is_none(), "{number} ended: {:?}", self.log(number));
             }
             assert!(since.elapsed() < LIMIT, "{list:?}");
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(100));
         }
     }
@@ -108,7 +109,7 @@ impl Drop for Management {
 /// started again without being told where the others are.
 #[test]
 fn e2e_management_does_not_split() {
-    let _one = serial();
+    let _one = beside_others();
     let mut mgmt = Management::new();
     mgmt.start(0, &[]);
     mgmt.until_whole(1);
@@ -126,6 +127,7 @@ fn e2e_management_does_not_split() {
     }
     mgmt.hosts.iter().for_each(|(host, _)| host.cut());
     let before: Vec<usize> = (0..3).map(|number| mgmt.log(number).len()).collect();
+    // sleeps: all are cut off for so long, and nothing may happen
     std::thread::sleep(CUT);
     for (number, before) in before.into_iter().enumerate() {
         let log = mgmt.log(number);

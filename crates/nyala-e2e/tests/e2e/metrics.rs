@@ -2,13 +2,13 @@
 
 //! What services and a mount export is what was done, counted by who did it.
 
-use nyala_e2e::{Cluster, Options, serial};
+use nyala_e2e::{Cluster, Options, alone, ports};
 use nyala_metrics::catalog::Source;
 use nyala_metrics::parse::{Families, Sample, parse};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -25,11 +25,6 @@ const USER: u32 = 12_345;
 const MAKER: (u32, u64) = (23_456, 20);
 const LINKER: (u32, u64) = (34_567, 12);
 
-/// A port that nobody has now.
-fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
-}
-
 fn page(address: SocketAddr) -> Families {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -43,6 +38,7 @@ fn page(address: SocketAddr) -> Families {
 
 /// The pages of all services by their names.
 fn pages(addresses: &BTreeMap<String, SocketAddr>) -> BTreeMap<String, Families> {
+    // sleeps: a page may be served again for so long
     std::thread::sleep(NEW_PAGE);
     addresses.iter().map(|(name, address)| (name.clone(), page(*address))).collect()
 }
@@ -62,7 +58,7 @@ pub fn turn_on(cluster: &Cluster) -> BTreeMap<String, SocketAddr> {
     cluster.down().must();
     let files = fs::read_dir(cluster.dir().join("conf")).unwrap().map(|entry| entry.unwrap().path());
     let names = files.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned());
-    let addresses: BTreeMap<String, SocketAddr> = names.map(|name| (name, free_address())).collect();
+    let addresses: BTreeMap<String, SocketAddr> = names.map(|name| (name, ports::address())).collect();
     for (name, address) in &addresses {
         let path = cluster.dir().join("conf").join(format!("{name}.toml"));
         let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -117,7 +113,7 @@ fn two_users(dir: &Path) {
 
 #[test]
 fn e2e_metrics_say_what_was_done() {
-    let _one = serial();
+    let _one = alone();
     let options = Options { meta: 1, storage: 2, storage_services: 1, ..Options::default() };
     let cluster = Cluster::start(options);
     let addresses = turn_on(&cluster);

@@ -3,7 +3,7 @@
 //! A metadata server that is mirrored: its primary dies, stands still or loses its role under a checked load, again and again.
 
 use crate::kills::Load;
-use nyala_e2e::{Cluster, Options, cleanup, long, serial};
+use nyala_e2e::{Cluster, Options, alone, cleanup, long};
 use std::time::{Duration, Instant};
 
 fn options(meta: u16) -> Options {
@@ -22,6 +22,7 @@ fn members(cluster: &Cluster) -> Vec<String> {
         }
         let waited = began.elapsed();
         assert!(waited < Duration::from_secs(60), "not good after {waited:?}: {groups}\n{}", cluster.logs(40));
+        // sleeps: between two looks
         std::thread::sleep(Duration::from_millis(100));
     }
 }
@@ -29,7 +30,7 @@ fn members(cluster: &Cluster) -> Vec<String> {
 /// Kills the primary: the load goes on long before that is back; then it is brought up to date.
 #[test]
 fn e2e_mirrored_metadata_outlives_its_primary() {
-    let _one = serial();
+    let _one = alone();
     let cluster = Cluster::start(options(1));
     let mut load = Load::start(&cluster, "load");
     load.progress(&cluster, 30);

@@ -7,7 +7,7 @@ pub mod programs;
 mod top;
 
 use crate::metrics::turn_on;
-use nyala_e2e::{Cluster, Options, serial};
+use nyala_e2e::{Cluster, Options, beside_others};
 use programs::{InfluxDb, Mon, get, prometheus, value};
 use std::fs::{self, File};
 use std::io::Write;
@@ -57,7 +57,7 @@ fn is_near(what: &str, got: f64, counted: f64) {
 
 #[test]
 fn e2e_monitoring_says_what_the_load_counted() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = Cluster::start(Options { meta: 1, storage: 2, storage_services: 1, ..Options::default() });
     let addresses = turn_on(&cluster);
     let mut influx = InfluxDb::start(&cluster);
@@ -65,6 +65,7 @@ fn e2e_monitoring_says_what_the_load_counted() {
     let mut mon = Mon::start(&cluster, influx.address);
     sources(&mut mon);
     let dir = cluster.test_dir("monitored");
+    // sleeps: rounds of samples and scrapes
     std::thread::sleep(SETTLED);
     let from_prometheus = |metric: &str, suffix: &str, op: &str| {
         let filter = if op.is_empty() { String::new() } else { format!("{{op=\"{op}\"}}") };
@@ -78,6 +79,7 @@ fn e2e_monitoring_says_what_the_load_counted() {
     let (before, from_ms) = (totals(&influx), now_ms());
     links(&dir, 0..LINKS);
     large(&dir.join("large"));
+    // sleeps: rounds of samples and scrapes
     std::thread::sleep(SETTLED);
     let (after, to_ms) = (totals(&influx), now_ms());
     for (((metric, _, field, op, counted), before), after) in COUNTED.into_iter().zip(before).zip(after) {
@@ -118,11 +120,13 @@ fn outage(cluster: &Cluster, influx: &mut InfluxDb) {
     while began.elapsed() < OUTAGE {
         links(&dir, made..made + 10);
         made += 10;
+        // sleeps: the load of an outage: some links, again and again
         std::thread::sleep(Duration::from_millis(100));
     }
     let to_ms = now_ms();
     influx.restart();
     // The longest pause after failures of so long an outage, and a round.
+    // sleeps: the longest pause after failures of so long an outage, and a round
     std::thread::sleep(Duration::from_secs(12));
     is_near("InfluxDB, after the outage", influx.total(metric, "count", "symlink") - before, f64::from(made));
     let rows = influx.query(&format!(
@@ -148,6 +152,7 @@ fn outlives(mon: &mut Mon, from_ms: u64, to_ms: u64) {
     mon.restart();
     assert_eq!(mon.grew(query, from_ms, to_ms), before);
     let restarted = now_ms();
+    // sleeps: rounds of samples and scrapes
     std::thread::sleep(SETTLED);
     let answer = mon.ask(&format!("/api/v1/history?{query}&from={restarted}&step=1s"));
     assert!(answer["series"][0]["points"].as_array().is_some_and(|points| points.len() >= 2), "{answer}");

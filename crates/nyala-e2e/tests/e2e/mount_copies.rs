@@ -4,7 +4,7 @@
 
 use nyala_e2e::cluster::text;
 use nyala_e2e::run::kill_group;
-use nyala_e2e::{Cluster, Mounts, Options, serial, shared};
+use nyala_e2e::{Cluster, Mounts, Options, alone, shared, wait_until};
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -25,16 +25,12 @@ impl Elsewhere {
         command.args(["--mount", "--propagation", "private", "sh", "-c", &script]).process_group(0);
         let program = Elsewhere(command.spawn().unwrap());
         let own = fs::read_link("/proc/self/ns/mnt").unwrap();
-        let began = Instant::now();
         let has_begun = || {
             let proc = format!("/proc/{}", program.0.id());
             fs::read_to_string(format!("{proc}/comm")).is_ok_and(|name| name.trim() == "sleep")
                 && fs::read_link(format!("{proc}/ns/mnt")).is_ok_and(|namespace| namespace != own)
         };
-        while !has_begun() {
-            assert!(began.elapsed() < Duration::from_secs(10), "unshare does not begin");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        wait_until(Duration::from_secs(10), has_begun, || "unshare begins".to_owned());
         program
     }
 
@@ -51,7 +47,7 @@ impl Drop for Elsewhere {
 
 #[test]
 fn e2e_copies_of_a_mount_elsewhere_do_not_keep_it() {
-    let _one = serial();
+    let _one = alone();
     let cluster = shared();
     let mut mounts = Mounts::new(&cluster, 1, "");
     let point = mounts.add("");
@@ -71,7 +67,7 @@ fn e2e_copies_of_a_mount_elsewhere_do_not_keep_it() {
 
 #[test]
 fn e2e_down_ends_a_cluster_whose_mount_is_copied_elsewhere() {
-    let _one = serial();
+    let _one = alone();
     let cluster = Cluster::start(Options::default());
     let elsewhere = Elsewhere::start(&cluster.mount());
     let began = Instant::now();

@@ -4,12 +4,12 @@
 
 use nyala_e2e::cluster::text;
 use nyala_e2e::posix::pattern;
-use nyala_e2e::{serial, shared};
+use nyala_e2e::{alone, shared, wait_until};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The cache time that `docs/SEMANTICS.md` states, and room for a slow machine.
 const CACHE_TIME: Duration = Duration::from_millis(1000);
@@ -18,11 +18,7 @@ const SLACK: Duration = Duration::from_millis(500);
 /// Waits until `seen`; fails when the cache time is over.
 #[track_caller]
 fn soon(what: &str, seen: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !seen() {
-        assert!(began.elapsed() < CACHE_TIME + SLACK, "{what}: not seen {:?} later", began.elapsed());
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until(CACHE_TIME + SLACK, seen, || format!("{what} is seen"));
 }
 
 /// Changes through one mount, looks through the other.
@@ -76,11 +72,11 @@ fn open_writer(here: &Path, there: &Path) {
             soon("fsynced line", || fs::read_to_string(there.join("open")).is_ok_and(|text| text.ends_with(&want)));
         }
     }
-    let began = Instant::now();
-    while !fs::read_to_string(there.join("open")).unwrap().ends_with("line 19\n") {
-        assert!(began.elapsed() < CACHE_TIME * 3, "written lines go out by themselves");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until(
+        CACHE_TIME * 3,
+        || fs::read_to_string(there.join("open")).unwrap().ends_with("line 19\n"),
+        || "written lines go out by themselves".to_owned(),
+    );
 }
 
 /// O_EXCL: of two that create the same name at once, one wins.
@@ -119,7 +115,7 @@ fn cut_short(here: &Path, there: &Path) {
 
 #[test]
 fn e2e_two_mounts_see_each_other() {
-    let _one = serial();
+    let _one = alone();
     let cluster = shared();
     let second = cluster.root().join("mnt2");
     fs::create_dir(&second).unwrap();

@@ -4,7 +4,7 @@
 
 use nyala_e2e::cluster::text;
 use nyala_e2e::run::sh;
-use nyala_e2e::{Mounts, serial, shared};
+use nyala_e2e::{Mounts, beside_others, shared};
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
@@ -62,7 +62,7 @@ fn round(here: &Path, there: &Path, n: usize) {
 
 #[test]
 fn e2e_directories_that_another_mount_moved() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = shared();
     let mounts = Mounts::new(&cluster, 2, "");
     let dirs = mounts.test_dirs("moved");

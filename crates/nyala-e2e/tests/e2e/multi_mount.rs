@@ -3,7 +3,7 @@
 //! Verified operations on one file that hop between three mounts.
 
 use nyala_e2e::cluster::{sibling, text};
-use nyala_e2e::{long, run, serial, shared};
+use nyala_e2e::{beside_others, long, run, shared};
 use std::fs;
 use std::process::Command;
 use std::time::Duration;
@@ -14,7 +14,7 @@ const RUNS: [(u64, usize); 5] = [(1, 12_000), (22, 300_000), (333, 300_000), (44
 /// 500,000 operations in the long form; with those of `e2e_fsx_five_seeds` they are 1,000,000.
 #[test]
 fn e2e_three_mounts_agree_on_one_file() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = shared();
     let mut dirs = vec![cluster.test_dir("multi-mount")];
     let points = ["multi-mount2", "multi-mount3"].map(|name| cluster.root().join(name));

@@ -14,7 +14,7 @@ pub mod site;
 use faults::{cuts, moves, not_mounted, recover_management, replace_management};
 use keys::{hold_to_rules, part_roles, rotate};
 use members::{move_slots, replace_disk, restore_metadata, retire};
-use nyala_e2e::serial;
+use nyala_e2e::beside_others;
 use serde_json::Value;
 use setup::{look_around, mirror, set_up};
 use site::Site;
@@ -63,7 +63,7 @@ fn is_whole(nodes: &Value, list: &Value, mgmt: usize, targets: usize) -> bool {
 
 #[test]
 fn e2e_operating_page() {
-    let _one = serial();
+    let _one = beside_others();
     let mut site = Site::new(&["m1", "m2", "m3", "s1", "s2", "s3"]);
     let part = |site: &mut Site, what: &str, run: fn(&mut Site)| {
         let began = std::time::Instant::now();
@@ -104,7 +104,7 @@ fn e2e_operating_page() {
 /// "One machine".
 #[test]
 fn e2e_operating_page_one_machine() {
-    let _one = serial();
+    let _one = beside_others();
     let mut site = Site::new(&["box"]);
     site.runs("box", "nyala up --mgmt 3", &[]);
     site.runs("box", "nyala up", &[]);
@@ -124,7 +124,7 @@ fn e2e_operating_page_one_machine() {
 /// "Let clients in by address, and keep them to a directory".
 #[test]
 fn e2e_operating_page_access_rules() {
-    let _one = serial();
+    let _one = beside_others();
     let mut site = Site::new(&["m1", "c1", "c2"]);
     access::access(&mut site);
 }

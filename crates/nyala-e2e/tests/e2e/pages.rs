@@ -6,7 +6,7 @@
 use nyala_e2e::cluster::sibling;
 use nyala_e2e::hosts::Machine;
 use nyala_e2e::hosts::net::Switch;
-use nyala_e2e::{binary, cleanup, run, serial};
+use nyala_e2e::{beside_others, binary, cleanup, run};
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -75,7 +75,7 @@ impl Drop for Host {
 
 #[test]
 fn e2e_pages_for_administrators() {
-    let _one = serial();
+    let _one = beside_others();
     let host = Host::new();
     host.page(FIRST);
     let old = "nyala up; mkdir -p /srv/old/a/b /srv/old/c; seq 20000 > /srv/old/a/b/numbers; ln /srv/old/a/b/numbers /srv/old/c/again; \

@@ -3,7 +3,7 @@
 //! The `pjdfstest` suite: every system call on names and attributes with every error that POSIX has for it.
 
 use nyala_e2e::run::{Outcome, run};
-use nyala_e2e::{binary, serial, shared};
+use nyala_e2e::{beside_others, binary, shared};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -47,7 +47,7 @@ fn names(list: &[&str]) -> BTreeSet<String> {
 
 #[test]
 fn e2e_pjdfstest() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = shared();
     let dir = cluster.test_dir("pjdfstest");
     let work = cluster.root().join("pjdfstest");

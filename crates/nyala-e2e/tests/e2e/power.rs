@@ -9,7 +9,7 @@ use nyala_e2e::hosts::{Disks, Fault, Plan};
 use nyala_e2e::power::maker::Maker;
 use nyala_e2e::power::model::{Seen, judge};
 use nyala_e2e::power::{Change, File, files, look};
-use nyala_e2e::{Hosts, cleanup, long, serial};
+use nyala_e2e::{Hosts, alone, beside_others, cleanup, long};
 use nyala_wire::SplitMix64;
 use std::fs;
 use std::io::Write;
@@ -32,7 +32,7 @@ enum Cut {
 /// A disk of a host loses what was not synced, the names too, and keeps what was.
 #[test]
 fn e2e_power_off_loses_what_was_not_synced() {
-    let _one = serial();
+    let _one = alone();
     for kind in [Disks::Xfs, Disks::Ext4] {
         let root = tempfile::tempdir_in("/var/tmp").unwrap();
         let point = root.path().join("disk");
@@ -112,12 +112,15 @@ fn round(hosts: &mut Hosts, number: usize, cut: Cut, seed: u64) -> Vec<String> {
     let began = Instant::now();
     fs::create_dir(&dir).unwrap_or_else(|error| panic!("{}: {error}\n{}", dir.display(), hosts.logs(30)));
     let mut maker = Maker::start(&dir, &elsewhere, seed, FILES);
+    // sleeps: the power goes at any time
     std::thread::sleep(Duration::from_millis(random.index(2000) as u64));
     maker.change();
     let (made, wait) = (began.elapsed(), random.index(1200) as u64);
+    // sleeps: the power goes at any time
     std::thread::sleep(Duration::from_millis(wait));
     let struck = struck(hosts, cut, &mut random);
     hosts.strike_all(&struck.iter().map(String::as_str).collect::<Vec<_>>(), Fault::PoweredOff);
+    // sleeps: the power goes at any time
     std::thread::sleep(Duration::from_millis(random.index(1000) as u64));
     for name in &struck {
         hosts.heal(name);
@@ -184,7 +187,7 @@ fn rounds(plan: Plan, cuts: &[Cut]) {
 /// The services lose power one by one and all together.
 #[test]
 fn e2e_power_cut_keeps_what_was_synced() {
-    let _one = serial();
+    let _one = beside_others();
     let plan = Plan { disks: Disks::Xfs, clients: 2, stripes: 2, session_timeout_s: 5, ..Plan::default() };
     rounds(plan, &[Cut::All("meta"), Cut::All("storage"), Cut::WithClient]);
 }
@@ -192,7 +195,7 @@ fn e2e_power_cut_keeps_what_was_synced() {
 /// Members of a mirror group lose power, one alone, and both with everything else.
 #[test]
 fn e2e_power_cut_of_a_mirrors_members_keeps_what_was_synced() {
-    let _one = serial();
+    let _one = beside_others();
     let plan = Plan { disks: Disks::Ext4, mirror: true, clients: 2, session_timeout_s: 5, ..Plan::default() };
     rounds(plan, &[Cut::One("storage"), Cut::All("")]);
 }

@@ -4,7 +4,7 @@
 
 use nyala_e2e::binary::repository;
 use nyala_e2e::run::sh;
-use nyala_e2e::{Cluster, long, serial, shared};
+use nyala_e2e::{Cluster, beside_others, long, shared};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn script(cluster: &Cluster, dir: &Path, text: &str) -> String {
 
 #[test]
 fn e2e_git_clone_and_cargo_build() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = shared();
     let dir = cluster.test_dir("git");
     // `--no-local`: through git's own transport and pack files, not by hard links or copies.
@@ -63,7 +63,7 @@ fn e2e_git_clone_and_cargo_build() {
 
 #[test]
 fn e2e_tar_roundtrip() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = shared();
     let dir = cluster.test_dir("tar");
     script(&cluster, &dir, "tar -C /usr -cf include.tar include");
@@ -76,7 +76,7 @@ fn e2e_tar_roundtrip() {
 /// All of /usr/share in the long form; otherwise the parts of it named here (about 15,000 files).
 #[test]
 fn e2e_rsync_checksum() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = shared();
     let dir = cluster.test_dir("rsync");
     let parts = if long() { "/usr/share/".to_owned() } else { bounded("/usr/share", 15_000) };
@@ -119,7 +119,7 @@ fn bounded(top: &str, most: usize) -> String {
 /// one client has.
 #[test]
 fn e2e_sqlite() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = shared();
     let dir = cluster.test_dir("sqlite");
     for (mode, transactions) in [("delete", 6000), ("wal", 3000), ("truncate", 1000)] {

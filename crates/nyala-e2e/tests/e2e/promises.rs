@@ -5,7 +5,7 @@
 
 use nyala_e2e::cluster::text;
 use nyala_e2e::posix::{pattern, same};
-use nyala_e2e::{Cluster, Options, cleanup, run, serial, shared, sys};
+use nyala_e2e::{Cluster, Options, beside_others, cleanup, run, shared, sys};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
@@ -33,7 +33,7 @@ fn as_nobody(script: &str) -> String {
 /// XFS's limits: 255 bytes of name, 64 KiB of value; `trusted.` is not even listed to others than root.
 #[test]
 fn e2e_xattr_limits() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = shared();
     let dir = cluster.test_dir("xattrs");
     let path = dir.join("f");
@@ -67,7 +67,7 @@ fn e2e_xattr_limits() {
 fn e2e_largest_file() {
     const SIZE: u64 = i64::MAX as u64;
     const FAR: u64 = 10 << 40;
-    let _one = serial();
+    let _one = beside_others();
     let cluster = shared();
     let dir = cluster.test_dir("largest");
     let path = dir.join("f");
@@ -99,7 +99,7 @@ fn e2e_largest_file() {
 /// The modes that move what is behind them are refused and change nothing.
 #[test]
 fn e2e_fallocate_modes() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = shared();
     let dir = cluster.test_dir("modes");
     for len in [3000, 3_000_000] {
@@ -148,7 +148,7 @@ fn served_by(cluster: &Cluster, point: &Path) -> i32 {
 /// What was written with O_SYNC, O_DSYNC, or before fsync, does not die with the client.
 #[test]
 fn e2e_synced_writes_outlive_the_client() {
-    let _one = serial();
+    let _one = beside_others();
     // What the client held is free when its session has ended.
     let more = ["--session-timeout", "3s"].map(str::to_owned).to_vec();
     let cluster = Cluster::start(Options { meta: 1, storage: 2, storage_services: 1, more });

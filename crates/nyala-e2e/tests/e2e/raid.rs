@@ -4,7 +4,7 @@
 
 use nyala_e2e::cluster::text;
 use nyala_e2e::posix::pattern;
-use nyala_e2e::{Cluster, Options, serial};
+use nyala_e2e::{Cluster, Options, beside_others};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -72,6 +72,7 @@ fn wait_healthy(cluster: &Cluster) {
             return;
         }
         assert!(began.elapsed() < Duration::from_secs(30), "{targets}\n{}", cluster.logs(30));
+        // sleeps: between two looks
         std::thread::sleep(Duration::from_millis(100));
     }
 }
@@ -91,7 +92,7 @@ fn restart(cluster: &Cluster) {
 
 #[test]
 fn e2e_raid_drives_die_and_lie_and_are_replaced() {
-    let _serial = serial();
+    let _one = beside_others();
     let cluster = Cluster::start(Options { meta: 1, storage: 1, storage_services: 1, more: vec![] });
     let drives = settle_on_a_set(&cluster);
     let dir = cluster.test_dir("raid");
@@ -137,6 +138,7 @@ fn goes_and_comes(cluster: &Cluster, drive: &Path, dir: &Path) {
                 return;
             }
             assert!(began.elapsed() < Duration::from_secs(60), "not {wanted}: {shown}\n{}", cluster.logs(30));
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(100));
         }
     };

@@ -5,7 +5,7 @@
 
 use crate::kills::Load;
 use nyala_e2e::cluster::text;
-use nyala_e2e::{Cluster, Options, binary, run, serial};
+use nyala_e2e::{Cluster, Options, beside_others, binary, run, wait_until};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -94,6 +94,7 @@ fn wait_set(cluster: &Cluster, what: &str, wanted: impl Fn(&Value) -> bool) -> V
             return value[0].clone();
         }
         assert!(began.elapsed() < Duration::from_secs(90), "not {what}: {}\n{}", shown.describe(), cluster.logs(30));
+        // sleeps: between two looks
         std::thread::sleep(Duration::from_millis(100));
     }
 }
@@ -115,6 +116,7 @@ fn wait_online(cluster: &Cluster) {
     while !online(cluster) {
         let targets = cluster.json(&["target", "list", "--state"]);
         assert!(began.elapsed() < Duration::from_secs(60), "{targets}\n{}", cluster.logs(30));
+        // sleeps: between two looks
         std::thread::sleep(Duration::from_millis(100));
     }
 }
@@ -134,6 +136,7 @@ fn settle(cluster: &Cluster) -> String {
         }
         // They may not listen yet.
         assert!(began.elapsed() < Duration::from_secs(20), "{}", made.describe());
+        // sleeps: between two looks
         std::thread::sleep(Duration::from_millis(200));
     }
     assert!(!create(&places).ok(), "drives of a set are not made anew");
@@ -149,11 +152,11 @@ fn settle(cluster: &Cluster) -> String {
 }
 
 fn stands_by(service: &Service) {
-    let began = Instant::now();
-    while !service.log().contains("is taken over when that is offline") {
-        assert!(began.elapsed() < Duration::from_secs(30), "{}", service.log());
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    wait_until(
+        Duration::from_secs(30),
+        || service.log().contains("is taken over when that is offline"),
+        || service.log(),
+    );
 }
 
 /// Ends those who look at it, however the test goes on.
@@ -180,7 +183,7 @@ fn pauses(dir: &Path, until: &AtomicBool) -> Duration {
 
 #[test]
 fn e2e_raid_over_hosts_two_die_and_the_target_moves() {
-    let _serial = serial();
+    let _one = beside_others();
     let cluster = Cluster::start(Options { meta: 1, storage: 1, storage_services: 1, more: vec![] });
     let mut hosts: Vec<Service> = (0..HOSTS).map(|at| exporter(&cluster, at)).collect();
     let target = settle(&cluster);

@@ -4,9 +4,10 @@
 
 use crate::layout::target_dirs;
 use nyala_e2e::cluster::text;
+use nyala_e2e::hosts::machine::DETACH;
 use nyala_e2e::posix::pattern;
 use nyala_e2e::run::{Outcome, run, sh};
-use nyala_e2e::{Cluster, Options, binary, serial};
+use nyala_e2e::{Cluster, Options, alone, beside_others, binary};
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::Write;
 use std::net::TcpListener;
@@ -65,7 +66,7 @@ fn small() -> Options {
 
 #[test]
 fn e2e_refusals() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = Cluster::start(Options::default());
     let other = Cluster::start(small());
     fill(&cluster);
@@ -184,7 +185,7 @@ fn no_fuse(cluster: &Cluster) {
     let point = cluster.root().join("no-fuse");
     fs::create_dir(&point).unwrap();
     let script = format!(
-        "mount -t tmpfs none /dev; mknod /dev/null c 1 3; mknod /dev/urandom c 1 9; mknod /dev/random c 1 8; \
+        "{DETACH}mount -t tmpfs none /dev; mknod /dev/null c 1 3; mknod /dev/urandom c 1 9; mknod /dev/random c 1 8; \
          exec '{}' mount 127.0.0.1:{}:/ '{}' -o secret='{}'",
         binary::nyala().display(),
         cluster.port(),
@@ -219,7 +220,7 @@ fn command_lines(cluster: &Cluster) {
 /// says that it was on purpose, as the message tells.
 #[test]
 fn e2e_refusals_full_target() {
-    let _one = serial();
+    let _one = alone();
     let cluster = Cluster::start(small());
     fill(&cluster);
     cluster.down().must();
@@ -292,6 +293,7 @@ fn full(cluster: &Cluster) {
             Err(error) => {
                 assert_eq!(error.raw_os_error(), Some(libc::ENOSPC), "{error}");
                 assert!(began.elapsed() < Duration::from_secs(30), "no room 30 s after half was removed");
+                // sleeps: between two looks
                 std::thread::sleep(Duration::from_millis(300));
             }
         }

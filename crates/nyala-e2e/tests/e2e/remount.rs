@@ -4,7 +4,7 @@
 
 use nyala_e2e::cluster::text;
 use nyala_e2e::run::Outcome;
-use nyala_e2e::{Cluster, Mounts, run, serial, shared};
+use nyala_e2e::{Cluster, Mounts, beside_others, run, shared, wait_until};
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -38,7 +38,7 @@ fn access_time(path: &Path) -> (i64, i64) {
 
 #[test]
 fn e2e_remount_access_times_follow_the_flags() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = shared();
     let mut mounts = Mounts::new(&cluster, 1, "");
     let point = mounts.add("");
@@ -48,17 +48,19 @@ fn e2e_remount_access_times_follow_the_flags() {
     {
         fs::write(&elsewhere, flags).unwrap();
         let before = access_time(&elsewhere);
-        let began = Instant::now();
-        while !remount(&cluster, &point, flags).ok() {
-            assert!(began.elapsed() < Duration::from_secs(5), "nobody writes any more");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        wait_until(
+            Duration::from_secs(5),
+            || remount(&cluster, &point, flags).ok(),
+            || "nobody writes any more".to_owned(),
+        );
         // The kernel tells the client a moment later; the client tells the server when the file is closed.
         let moment = Duration::from_secs(1);
+        // sleeps: the kernel tells the client of new flags a moment later
         std::thread::sleep(moment);
         assert_eq!(fs::read(point.join("remount-times/f")).unwrap(), flags.as_bytes());
-        let began = Instant::now();
-        while began.elapsed() < moment && access_time(&elsewhere) == before {
+        let (began, longest) = (Instant::now(), if renews { Duration::from_secs(20) } else { moment });
+        while began.elapsed() < longest && access_time(&elsewhere) == before {
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(20));
         }
         assert_eq!(access_time(&elsewhere) != before, renews, "{flags}");
@@ -67,7 +69,7 @@ fn e2e_remount_access_times_follow_the_flags() {
 
 #[test]
 fn e2e_remount_read_only_holds() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = shared();
     let mut mounts = Mounts::new(&cluster, 1, "");
     let point = mounts.add("");
@@ -81,11 +83,11 @@ fn e2e_remount_read_only_holds() {
     drop(writer);
     fs::write(&path, b"again").unwrap();
     // The kernel counts a writer until the file's release has begun.
-    let began = std::time::Instant::now();
-    while !remount(&cluster, &point, "ro,relatime").ok() {
-        assert!(began.elapsed() < Duration::from_secs(5), "nobody writes any more");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait_until(
+        Duration::from_secs(5),
+        || remount(&cluster, &point, "ro,relatime").ok(),
+        || "nobody writes any more".to_owned(),
+    );
     let error = |result: std::io::Result<()>| result.err().and_then(|error| error.raw_os_error());
     assert_eq!(error(fs::write(&path, b"x")), Some(libc::EROFS));
     assert_eq!(error(fs::create_dir(point.join("remount/d"))), Some(libc::EROFS));

@@ -6,12 +6,12 @@
 use nyala_e2e::cluster::text;
 use nyala_e2e::posix::pattern;
 use nyala_e2e::run::Outcome;
-use nyala_e2e::{Cluster, Options, serial};
+use nyala_e2e::{Cluster, Options, beside_others, wait_until};
 use serde_json::Value;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const FILES: u64 = 24;
 const OLD: u64 = 201;
@@ -58,12 +58,8 @@ fn all_is_there(dir: &Path) {
     }
 }
 
-fn until(cluster: &Cluster, what: &str, mut holds: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !holds() {
-        assert!(began.elapsed() < Duration::from_secs(60), "{what} does not come\n{}", cluster.logs(20));
-        std::thread::sleep(Duration::from_millis(100));
-    }
+fn until(cluster: &Cluster, what: &str, holds: impl FnMut() -> bool) {
+    wait_until(Duration::from_secs(60), holds, || format!("{what}\n{}", cluster.logs(20)));
 }
 
 fn storage_targets(cluster: &Cluster) -> Vec<u64> {
@@ -79,7 +75,7 @@ fn state(cluster: &Cluster, target: u64) -> Option<Value> {
 
 #[test]
 fn e2e_restore_from_the_mirror() {
-    let _one = serial();
+    let _one = beside_others();
     let mirror = ["--mirror", "--meta-spares", "0", "--inline-size", "0"].map(str::to_owned).to_vec();
     let cluster = Cluster::start(Options { meta: 1, storage: 2, storage_services: 2, more: mirror });
     let dir = cluster.test_dir("kept");

@@ -4,7 +4,7 @@
 
 use crate::failures::members_are_equal;
 use nyala_e2e::hosts::{Fault, Plan};
-use nyala_e2e::{Hosts, long, run, serial};
+use nyala_e2e::{Hosts, alone, long, run};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -64,7 +64,7 @@ fn member(hosts: &Hosts, target: u64) -> Value {
 
 #[test]
 fn e2e_what_changed_is_copied_while_applications_go_on() {
-    let _one = serial();
+    let _one = alone();
     let mut hosts = Hosts::start(Plan { mirror: true, ..Plan::default() });
     for name in ["written", "read"] {
         let lay = format!("dd if=/dev/zero of={} bs=1M count={FILE_MIB}", hosts.mount().join(name).display());
@@ -73,9 +73,11 @@ fn e2e_what_changed_is_copied_while_applications_go_on() {
     let limit = format!("--rate={WRITES}m");
     let mut writer = fio(&hosts, "written", &["--rw=write", "--bs=1m", &limit]);
     let mut reader = fio(&hosts, "read", &["--rw=randread", "--bs=128k"]);
+    // sleeps: rates are measured over this time
     std::thread::sleep(Duration::from_secs(9));
     let struck_ms = now_ms();
     hosts.strike("storage2", Fault::Killed);
+    // sleeps: the host is away for so long
     std::thread::sleep(AWAY);
     hosts.heal("storage2");
     let healed = Instant::now();
@@ -84,6 +86,7 @@ fn e2e_what_changed_is_copied_while_applications_go_on() {
     hosts.until("all is well again", Hosts::is_whole);
     let whole_ms = now_ms();
     let taken = member(&hosts, 201)["taken_bytes"].as_u64().unwrap_or_else(|| panic!("{}", hosts.logs(20)));
+    // sleeps: the last line of the logs of rates
     std::thread::sleep(Duration::from_secs(1));
     for child in [&mut writer, &mut reader] {
         let ended = child.try_wait().expect("our own child can be waited for");

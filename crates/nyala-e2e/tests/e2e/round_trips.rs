@@ -3,7 +3,7 @@
 //! How many requests to metadata programs cost that unpack, copy, list and remove many small files. Each is a round trip that a program
 //! waits for, but for the content of closed files, which goes out with that of others.
 
-use nyala_e2e::{Cluster, Options, serial};
+use nyala_e2e::{Cluster, Options, alone};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -50,7 +50,7 @@ fn requests(cluster: &Cluster, program: &str, args: &[&str]) -> (u64, Ops) {
 
 #[test]
 fn e2e_round_trips_of_programs_that_make_and_remove_small_files() {
-    let _one = serial();
+    let _one = alone();
     let cluster = Cluster::start(Options { meta: 1, ..Options::default() });
     let (local, dir) = (tempfile::tempdir().unwrap(), cluster.test_dir("round_trips"));
     make(&local.path().join("tree"));

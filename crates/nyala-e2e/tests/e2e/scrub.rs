@@ -6,7 +6,7 @@ use crate::layout::{chunk_files, info, target_dirs};
 use nyala_e2e::cluster::text;
 use nyala_e2e::posix::pattern;
 use nyala_e2e::run::sh;
-use nyala_e2e::{Cluster, Options, serial};
+use nyala_e2e::{Cluster, Options, beside_others, wait_until};
 use serde_json::Value;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -87,7 +87,7 @@ fn equal_under_load(cluster: &Cluster, path: &Path) {
 
 #[test]
 fn e2e_scrub_repairs_what_is_mirrored() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = mirrored();
     let (dir, plain) = (cluster.test_dir("mirrored"), cluster.test_dir("plain"));
     cluster.nyala(["entry", "set", "--pattern", "raid0", "--num-targets", "1", &text(&plain)]).must();
@@ -138,7 +138,7 @@ fn e2e_scrub_repairs_what_is_mirrored() {
 /// A member that holds something else, with checksums that fit: it slept while the other one went on, and nobody remembers.
 #[test]
 fn e2e_mirror_check_finds_a_difference() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = mirrored();
     let path = cluster.test_dir("different").join("f");
     write(&path, &pattern(1, LEN));
@@ -146,6 +146,7 @@ fn e2e_mirror_check_finds_a_difference() {
     let copy = cluster.root().join("copy");
     let limit = Duration::from_secs(30);
     // What is remembered to be in question after a start would be copied: nothing is, a moment after a sync.
+    // sleeps: mirror members forget what was under way after this time
     std::thread::sleep(FORGET);
     cluster.down().must();
     sh(&format!("cp -a '{}' '{}'", target.display(), copy.display()), limit).must();
@@ -156,6 +157,7 @@ fn e2e_mirror_check_finds_a_difference() {
     file.sync_all().unwrap();
     drop(file);
     let inode = inode(&cluster, &path);
+    // sleeps: mirror members forget what was under way after this time
     std::thread::sleep(FORGET);
     cluster.down().must();
     sh(&format!("rm -r '{0}' && mv '{1}' '{0}'", target.display(), copy.display()), limit).must();
@@ -184,17 +186,13 @@ fn restart_with(cluster: &Cluster, setting: &str) {
 }
 
 /// Asks until it is so.
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let began = std::time::Instant::now();
-    while !holds() {
-        assert!(began.elapsed() < Duration::from_secs(60), "not in time: {what}");
-        std::thread::sleep(Duration::from_millis(200));
-    }
+fn until(what: &str, holds: impl FnMut() -> bool) {
+    wait_until(Duration::from_secs(60), holds, || what.to_owned());
 }
 
 #[test]
 fn e2e_services_scrub_by_themselves() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = mirrored();
     let (dir, plain) = (cluster.test_dir("mirrored"), cluster.test_dir("plain"));
     cluster.nyala(["entry", "set", "--pattern", "raid0", "--num-targets", "1", &text(&plain)]).must();

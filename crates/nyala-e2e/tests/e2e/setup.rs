@@ -7,7 +7,7 @@ mod manager;
 mod site;
 mod ways;
 
-use nyala_e2e::{binary, serial};
+use nyala_e2e::{beside_others, binary};
 use serde_json::Value;
 use site::Site;
 use std::fs;
@@ -22,7 +22,7 @@ fn commands() -> Vec<(String, String)> {
 
 #[test]
 fn e2e_setup_by_the_page() {
-    let _one = serial();
+    let _one = beside_others();
     let mut site = Site::new();
     let commands = commands();
     assert!((8..=12).contains(&commands.len()), "{commands:?}");

@@ -5,15 +5,16 @@
 
 use crate::kills::Load;
 use nyala_e2e::locker::Locker;
-use nyala_e2e::{Cluster, Mounts, Options, binary, cleanup, long, serial};
+use nyala_e2e::{Cluster, Mounts, Options, beside_others, binary, cleanup, long};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Longer than a session that nobody takes over stays known.
-const SESSION: Duration = Duration::from_secs(33);
+/// What `nyala up --session-timeout` is told, and longer than a session that nobody takes over stays known.
+const SESSION_TIMEOUT: &str = "10s";
+const SESSION: Duration = Duration::from_secs(13);
 
 fn servers(cluster: &Cluster) -> Vec<Value> {
     cluster.json(&["meta", "list"]).as_array().cloned().unwrap_or_default()
@@ -34,14 +35,16 @@ fn arrived(cluster: &Cluster) {
     while servers(cluster).iter().any(|server| number(server, "leaving") > 0) {
         let all = servers(cluster);
         assert!(began.elapsed() < Duration::from_secs(120), "still on their way: {all:?}\n{}", cluster.logs(40));
+        // sleeps: between two looks
         std::thread::sleep(Duration::from_millis(200));
     }
 }
 
 #[test]
 fn e2e_slots_move_under_load() {
-    let _one = serial();
-    let cluster = Cluster::start(Options::default());
+    let _one = beside_others();
+    let more = ["--session-timeout", SESSION_TIMEOUT].map(str::to_owned).to_vec();
+    let cluster = Cluster::start(Options { more, ..Options::default() });
     let mounts = Mounts::new(&cluster, 2, "");
     let dirs = mounts.test_dirs("held");
     // In several directories, so that both servers have some.
@@ -93,6 +96,7 @@ fn e2e_slots_move_under_load() {
     println!("{all}{:?}", servers(&cluster));
     assert!(servers(&cluster).iter().all(|server| number(server, "slots") > 0), "both have some");
 
+    // sleeps: sessions that nobody took over would have ended by then
     std::thread::sleep(SESSION.saturating_sub(began.elapsed()));
     for n in 0..files.len() {
         let answer = other.ask(&format!("lock {n} ofd write 5 1 try"));
@@ -138,7 +142,7 @@ impl Drop for Joined {
 
 #[test]
 fn e2e_slots_go_to_a_server_that_joins() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = Cluster::start(Options { meta: 1, ..Options::default() });
     assert!(tell(&cluster, &["meta", "list"]).contains("good for 60s: 1 at once, 1s apart"));
     tell(&cluster, &["meta", "automatic", "on", "--settle", "3s", "--pause", "100ms"]);
@@ -168,6 +172,7 @@ fn e2e_slots_go_to_a_server_that_joins() {
     assert!(tell(&cluster, &["meta", "automatic", "off"]).contains("by order only"));
     assert!(tell(&cluster, &["meta", "automatic", "on"]).contains("good for 3s"));
     tell(&cluster, &["meta", "drain", "2", "--yes", "--wait"]);
+    // sleeps: nothing is to come back in that time
     std::thread::sleep(Duration::from_secs(5));
     let emptied = new().unwrap();
     assert_eq!(["slots", "coming", "planned"].map(|what| number(&emptied, what)), [0, 0, 0], "{emptied}");

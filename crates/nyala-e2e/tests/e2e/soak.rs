@@ -6,7 +6,7 @@
 use crate::kills::Load;
 use nyala_e2e::cluster::text;
 use nyala_e2e::posix::pattern;
-use nyala_e2e::{Cluster, Mounts, Options, long, run, serial};
+use nyala_e2e::{Cluster, Mounts, Options, beside_others, long, run};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,7 +65,7 @@ fn signs(cluster: &Cluster) -> Vec<String> {
 
 #[test]
 fn e2e_a_restart_of_metadata_under_load_leaves_nothing_behind() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = Cluster::start(Options { meta: 2, storage: 4, storage_services: 2, ..Options::default() });
     let mounts = Mounts::new(&cluster, 2, "");
     let dirs = mounts.test_dirs("delegations");
@@ -85,8 +85,10 @@ fn e2e_a_restart_of_metadata_under_load_leaves_nothing_behind() {
         // An error of the load's or of a reader's ends it; a panic here must not wait for readers.
         let watched = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             ahead(&mut loads, 20);
+            // sleeps: the load is under way
             std::thread::sleep(Duration::from_secs(if long() { 60 } else { 2 }));
             cluster.kill("meta2");
+            // sleeps: the server is away for so long
             std::thread::sleep(Duration::from_millis(500));
             start_again.go().must();
             let (since, lasts) = (Instant::now(), Duration::from_secs(if long() { 900 } else { 10 }));
@@ -96,6 +98,7 @@ fn e2e_a_restart_of_metadata_under_load_leaves_nothing_behind() {
                 assert!(!gone.contains(&true), "a reader ended {:?} after the restart", since.elapsed());
                 let signs = signs(&cluster);
                 assert!(signs.is_empty(), "{:?} after the restart: {signs:#?}", since.elapsed());
+                // sleeps: between two looks
                 std::thread::sleep(Duration::from_secs(1));
             }
         }));

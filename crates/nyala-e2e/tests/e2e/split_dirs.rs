@@ -4,7 +4,7 @@
 
 mod program;
 
-use nyala_e2e::{Cluster, Mounts, Options, long, serial};
+use nyala_e2e::{Cluster, Mounts, Options, beside_others, long, wait_until};
 use nyala_wire::SplitMix64;
 use program::Program;
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Names with which a directory is split here.
 const ABOVE: usize = 32;
@@ -43,16 +43,16 @@ fn servers(cluster: &Cluster, dir: &Path) -> usize {
 }
 
 fn becomes(cluster: &Cluster, dir: &Path, wanted: usize) {
-    let began = Instant::now();
-    while servers(cluster, dir) != wanted {
-        assert!(began.elapsed() < Duration::from_secs(60), "{wanted} servers\n{}", cluster.logs(40));
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    wait_until(
+        Duration::from_secs(60),
+        || servers(cluster, dir) == wanted,
+        || format!("{wanted} servers\n{}", cluster.logs(40)),
+    );
 }
 
 #[test]
 fn e2e_split_directories() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = start();
     let mounts = Mounts::new(&cluster, 2, "");
     let dirs = mounts.test_dirs("large");
@@ -78,11 +78,13 @@ fn e2e_split_directories() {
             })
             .collect();
         for round in 0..rounds {
+            // sleeps: programs work for so long before the next server dies
             std::thread::sleep(Duration::from_secs(2));
             let dies = if round % 2 == 0 { "meta1" } else { "meta2" };
             cluster.kill(dies);
             cluster.start_service(dies);
         }
+        // sleeps: programs work for so long with both servers
         std::thread::sleep(Duration::from_secs(2));
         stop.store(true, Ordering::Relaxed);
         let steps: Vec<usize> = programs.into_iter().map(|program| program.join().unwrap()).collect();
@@ -125,7 +127,7 @@ fn e2e_split_directories() {
 /// A directory is removed, or replaced, though it is still split.
 #[test]
 fn e2e_split_directories_go() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = start();
     for round in 0..4 {
         let (dir, other) = (cluster.mount().join("large"), cluster.mount().join("other"));

@@ -10,7 +10,7 @@ use crate::kills::Load;
 use asks::{ask_all, ask_rest, mount_anew};
 use crowd::{Crowd, sizes};
 use nyala_e2e::posix::pattern;
-use nyala_e2e::{Cluster, Options, cleanup, long, serial};
+use nyala_e2e::{Cluster, Options, alone, beside_others, cleanup, long, wait_until};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ const OPEN_FILES: u64 = 400;
 
 #[test]
 fn e2e_strangers_on_every_port_keep_nobody_out() {
-    let _one = serial();
+    let _one = alone();
     let cluster = Cluster::start(Options { meta: 1, storage: 2, storage_services: 1, ..Options::default() });
     fs::write(cluster.mount().join("known"), pattern(3, 300_000)).unwrap();
     let mut load = Load::start(&cluster, "load");
@@ -50,6 +50,7 @@ fn e2e_strangers_on_every_port_keep_nobody_out() {
         for (most, now) in most.iter_mut().zip(sizes(&cluster)) {
             (most.1, most.2) = (most.1.max(now.1), most.2.max(now.2));
         }
+        // sleeps: between two looks
         std::thread::sleep(Duration::from_millis(200));
     }
     println!("slowest alone: all services {alone:?}, REST {rest_alone:?}, mount {mount_alone:?}");
@@ -66,11 +67,11 @@ fn e2e_strangers_on_every_port_keep_nobody_out() {
     assert!(rest_slowest <= rest_alone * 2 + WITHIN, "{rest_slowest:?}, alone {rest_alone:?}");
     assert!(mount_slowest <= mount_alone * 2 + WITHIN * 4, "{mount_slowest:?}, alone {mount_alone:?}");
     load.finish(&cluster);
-    let gone = Instant::now();
-    while sizes(&cluster).iter().zip(&before).any(|(now, before)| now.1 > before.1 + 40) {
-        assert!(gone.elapsed() < Duration::from_secs(30), "{:?}, before {before:?}", sizes(&cluster));
-        std::thread::sleep(Duration::from_millis(200));
-    }
+    wait_until(
+        Duration::from_secs(30),
+        || sizes(&cluster).iter().zip(&before).all(|(now, before)| now.1 <= before.1 + 40),
+        || format!("{:?}, before {before:?}", sizes(&cluster)),
+    );
 }
 
 /// So many files open and written at once, synced and read again; whatever it costs, each byte is there.
@@ -93,7 +94,7 @@ fn many_open_files(cluster: &Cluster, round: u64) {
 
 #[test]
 fn e2e_few_descriptors_are_slower_never_wrong() {
-    let _one = serial();
+    let _one = beside_others();
     let more = vec!["--inline-size".to_owned(), "0".into()];
     let cluster = Cluster::prepare(Options { meta: 2, storage: 4, storage_services: 2, more });
     cluster.up_with_descriptors(FEW).must();

@@ -3,7 +3,7 @@
 //! stress-ng's stressors of file systems, each for a moment, with verification of what they did.
 
 use nyala_e2e::run::run;
-use nyala_e2e::{long, serial, shared};
+use nyala_e2e::{beside_others, long, shared};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -98,7 +98,7 @@ fn stress(stressor: &str, dir: &Path, seconds: u32) -> nyala_e2e::Outcome {
 
 #[test]
 fn e2e_stress_ng() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = shared();
     let dir = cluster.test_dir("stress-ng");
     let mut wrong = String::new();

@@ -5,7 +5,7 @@
 use crate::failures::{Work, members_are_equal};
 use nyala_e2e::hosts::{Fault, Plan};
 use nyala_e2e::latency_probe::now_ms;
-use nyala_e2e::{Hosts, long, serial};
+use nyala_e2e::{Hosts, alone, long};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -23,9 +23,10 @@ pub fn primary(hosts: &Hosts) -> String {
 /// The new leader of management makes the other member primary; nobody sees an error, and nothing is lost.
 #[test]
 fn e2e_leader_dies_while_a_mirror_fails_over() {
-    let _one = serial();
+    let _one = alone();
     let mut hosts = Hosts::start(Plan { mgmt: 3, mirror: true, ..Plan::default() });
     let mut work = Work::start(&hosts);
+    // sleeps: the load is under way
     std::thread::sleep(Duration::from_secs(2));
     let mut late = Vec::new();
     for round in 0..if long() { 6 } else { 2 } {
@@ -34,6 +35,7 @@ fn e2e_leader_dies_while_a_mirror_fails_over() {
         // Either may be first: the decision under way is lost with the leader, or was never begun.
         let both = if round % 2 == 0 { [&storage, &leader] } else { [&leader, &storage] };
         both.into_iter().for_each(|name| hosts.strike(name, Fault::Killed));
+        // sleeps: both are away for so long
         std::thread::sleep(Duration::from_millis(LIMIT_MS));
         both.into_iter().for_each(|name| hosts.heal(name));
         hosts.until("all is well again", Hosts::is_whole);

@@ -7,11 +7,11 @@ mod completion;
 mod entries;
 mod recordings;
 
-use nyala_e2e::{Cluster, Options, serial};
+use nyala_e2e::{Cluster, Options, beside_others};
 
 #[test]
 fn e2e_terminal() {
-    let _one = serial();
+    let _one = beside_others();
     let more = ["--mirror"].map(str::to_owned).to_vec();
     let cluster = Cluster::start(Options { meta: 1, storage: 4, storage_services: 2, more });
     let part = |what: &str, run: fn(&Cluster)| {

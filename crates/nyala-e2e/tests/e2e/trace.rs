@@ -3,7 +3,7 @@
 //! `nyala trace`: the parts of operations, of all sides, add up to the whole.
 
 use nyala_e2e::cluster::text;
-use nyala_e2e::{Cluster, Options, serial};
+use nyala_e2e::{Cluster, Options, alone};
 use serde_json::Value;
 
 /// Microseconds of one operation, and the sum of its parts, without those of requests during others. Each part is there, and none is less than nothing.
@@ -31,7 +31,7 @@ fn part_names(operation: &Value) -> Vec<&str> {
 
 #[test]
 fn e2e_trace_parts_add_up() {
-    let _one = serial();
+    let _one = alone();
     let more = vec!["--mirror".to_owned()];
     let cluster = Cluster::start(Options { meta: 1, storage: 2, storage_services: 2, more });
     let dir = text(&cluster.test_dir("traced"));

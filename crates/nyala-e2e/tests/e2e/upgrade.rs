@@ -8,7 +8,7 @@
 
 use crate::kills::Load;
 use nyala_e2e::run::sh;
-use nyala_e2e::{Cluster, Options, binary, load, serial};
+use nyala_e2e::{Cluster, Options, beside_others, binary, load};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -33,7 +33,7 @@ fn same(one: &Path, other: &Path) -> bool {
 
 #[test]
 fn e2e_upgrade_one_service_at_a_time() {
-    let _one = serial();
+    let _one = beside_others();
     let (before, now) = (before(), binary::nyala());
     let more = ["--mgmt", "3", "--mirror"].map(str::to_owned).to_vec();
     let cluster = Cluster::prepare(Options { meta: 1, storage: 4, storage_services: 2, more });
@@ -85,7 +85,7 @@ fn manifest(dir: &Path) -> String {
 /// What a cluster of an earlier build left: two metadata servers with a spare each, and two mirrored storage targets.
 #[test]
 fn e2e_upgrade_reads_what_an_earlier_build_stored() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = Cluster::prepare(Options { meta: 2, storage: 2, storage_services: 2, more: vec!["--mirror".into()] });
     let golden = binary::repository().join("crates/nyala-e2e/tests/golden");
     let unpacked =

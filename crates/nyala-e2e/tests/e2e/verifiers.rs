@@ -3,7 +3,7 @@
 //! Programs made to find wrong bytes: fio with verification and fsx.
 
 use nyala_e2e::run::{run, sh};
-use nyala_e2e::{Cluster, Mounts, binary, long, serial, shared};
+use nyala_e2e::{Cluster, Mounts, beside_others, binary, long, shared};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +13,7 @@ const LIMIT: Duration = Duration::from_secs(300);
 
 #[test]
 fn e2e_fio_verify() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = shared();
     let dir = cluster.test_dir("fio");
     let size = if long() { "1g" } else { "96m" };
@@ -47,7 +47,7 @@ fn e2e_fio_verify() {
 /// 100,000 operations, in five runs with seeds of their own.
 #[test]
 fn e2e_fsx_five_seeds() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = shared();
     let dir = cluster.test_dir("fsx");
     let operations = if long() { 100_000 } else { 20_000 };
@@ -60,7 +60,7 @@ fn e2e_fsx_five_seeds() {
 /// [`e2e_fsx_five_seeds`] in their long forms. (One file of all three is what the `multi_mount` test is for.)
 #[test]
 fn e2e_fsx_three_clients() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = shared();
     let mounts = Mounts::new(&cluster, 3, "");
     let dirs = mounts.test_dirs("fsx-three");

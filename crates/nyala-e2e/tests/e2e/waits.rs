@@ -5,7 +5,7 @@
 
 use nyala_e2e::cluster::text;
 use nyala_e2e::locker::Locker;
-use nyala_e2e::{Cluster, Mounts, Options, cleanup, serial};
+use nyala_e2e::{Cluster, Mounts, Options, beside_others, cleanup};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -52,7 +52,7 @@ fn dir_on(point: &Path) -> PathBuf {
 
 #[test]
 fn e2e_calls_on_delegated_files_end_in_time_and_killed_programs_at_once() {
-    let _one = serial();
+    let _one = beside_others();
     let more = vec!["--session-timeout".into(), SESSION.into()];
     let cluster = Cluster::start(Options { meta: 1, storage: 2, storage_services: 1, more });
     let mut mounts = Mounts::new(&cluster, 1, "");
@@ -61,6 +61,7 @@ fn e2e_calls_on_delegated_files_end_in_time_and_killed_programs_at_once() {
     let mut stuck: Vec<Locker> = (0..3).map(|_| holder(&dir_on(&patient))).collect();
     let (mut failing, mut closing) = (holder(&dir_on(&hasty)), holder(&dir_on(&hasty)));
     cluster.kill("meta1");
+    // sleeps: delegations are good no longer
     std::thread::sleep(STALE);
 
     // Three programs that wait: for a read, for a write, for a sync. They are killed; one by a signal it does not handle.

@@ -11,7 +11,7 @@ use crate::failures::{Work, members_are_equal};
 use crate::takeover::primary;
 use nyala_e2e::hosts::Plan;
 use nyala_e2e::latency_probe::now_ms;
-use nyala_e2e::{Hosts, long, serial};
+use nyala_e2e::{Hosts, alone, long};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
@@ -117,12 +117,15 @@ fn breach(hosts: &Hosts, [a, b]: [&str; 2], what: Breach) {
         Breach::Flaps(down_ms, up_ms) => {
             while began.elapsed() < broken() {
                 lose_all();
+                // sleeps: the way is broken for so long
                 std::thread::sleep(Duration::from_millis(down_ms));
                 mend(hosts, [a, b]);
+                // sleeps: and whole for so long
                 std::thread::sleep(Duration::from_millis(up_ms));
             }
         }
     }
+    // sleeps: the way is broken for so long
     std::thread::sleep(broken().saturating_sub(began.elapsed()));
     mend(hosts, [a, b]);
 }
@@ -172,6 +175,7 @@ fn run(plan: Plan, cases: &[((&str, &str), Breach)]) {
     let mut hosts = Hosts::start(plan);
     hosts.send_one_by_one();
     let mut work = Work::start(&hosts);
+    // sleeps: the load is under way
     std::thread::sleep(Duration::from_secs(2));
     let (mut table, mut wrong) = (Vec::new(), Vec::new());
     for (pair, what) in cases {
@@ -193,13 +197,13 @@ fn run(plan: Plan, cases: &[((&str, &str), Breach)]) {
 
 #[test]
 fn e2e_ways_between_two_hosts_break_with_mirrors() {
-    let _one = serial();
+    let _one = alone();
     run(Plan { mgmt: 3, meta: 2, mirror: true, ..Plan::default() }, &cases(&MIRRORED, SHORT));
 }
 
 #[test]
 fn e2e_ways_between_two_hosts_break_without_mirrors() {
-    let _one = serial();
+    let _one = alone();
     // Files lie on both storage servers.
     run(Plan { mgmt: 3, stripes: 2, ..Plan::default() }, &cases(&PLAIN, 1));
 }

@@ -3,7 +3,7 @@
 //! The web page of management in a real browser.
 
 use nyala_e2e::browser::Browser;
-use nyala_e2e::{Cluster, Options, serial};
+use nyala_e2e::{Cluster, Options, beside_others};
 use std::fs;
 
 fn token(cluster: &Cluster, service: &str, name: &str) -> String {
@@ -30,7 +30,7 @@ fn address(cluster: &Cluster) -> String {
 
 #[test]
 fn e2e_web_page_shows_a_failover_while_it_happens() {
-    let _one = serial();
+    let _one = beside_others();
     let more = vec!["--mirror".to_owned()];
     let cluster = Cluster::start(Options { meta: 1, storage: 2, storage_services: 2, more });
     let address = address(&cluster);
@@ -65,7 +65,7 @@ fn e2e_web_page_shows_a_failover_while_it_happens() {
 
 #[test]
 fn e2e_web_page_acts_after_a_question() {
-    let _one = serial();
+    let _one = beside_others();
     let more = vec!["--mirror".to_owned()];
     let cluster = Cluster::start(Options { meta: 1, storage: 2, storage_services: 2, more });
     let address = address(&cluster);
@@ -97,7 +97,7 @@ fn e2e_web_page_acts_after_a_question() {
 
 #[test]
 fn e2e_web_page_of_a_node_without_a_majority() {
-    let _one = serial();
+    let _one = beside_others();
     let more = ["--mgmt", "3"].map(str::to_owned).to_vec();
     let cluster = Cluster::prepare(Options { meta: 1, storage: 2, storage_services: 1, more });
     cluster.up().must();

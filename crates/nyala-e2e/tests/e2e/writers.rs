@@ -3,7 +3,7 @@
 //! Several processes that write the same file and rename in the same directories.
 
 use nyala_e2e::run::sh;
-use nyala_e2e::{long, serial, shared};
+use nyala_e2e::{beside_others, long, shared};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -37,7 +37,7 @@ for n in range(count):
 
 #[test]
 fn e2e_three_writers_append_and_rename() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = shared();
     let dir = cluster.test_dir("writers");
     for name in ["a", "b", "c"] {

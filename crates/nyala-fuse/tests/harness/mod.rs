@@ -93,6 +93,7 @@ impl Drop for Mounted {
             // A session that does not end would hang the test program; the failed test says enough.
             let end = Instant::now() + Duration::from_secs(8);
             while !session.is_finished() && Instant::now() < end {
+                // sleeps: between two looks
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
@@ -103,6 +104,7 @@ pub fn wait(what: &str, mut done: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(10);
     while !done() {
         assert!(Instant::now() < end, "waited in vain for {what}");
+        // sleeps: between two looks
         std::thread::sleep(Duration::from_millis(2));
     }
 }

@@ -274,6 +274,7 @@ fn a_client_that_is_kept_to_a_directory_reaches_nothing_else_whatever_it_says() 
         let began = Instant::now();
         while other.ask(MetaOp::StatFs, &[]).await != Err(ErrorCode::ACCESS) {
             assert!(began.elapsed() < Duration::from_secs(10), "the rules do not arrive");
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         tokio::time::sleep(Duration::from_millis(500)).await;
@@ -297,6 +298,7 @@ fn a_client_that_is_kept_to_a_directory_reaches_nothing_else_whatever_it_says() 
         let began = Instant::now();
         while other.ask(MetaOp::StatFs, &[]).await.is_err() {
             assert!(began.elapsed() < Duration::from_secs(10), "the rule does not end");
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     });

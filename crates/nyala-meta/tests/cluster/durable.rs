@@ -63,6 +63,7 @@ fn data_is_removed_only_when_its_removal_is_on_disk() {
         while !chunk_files(&targets).is_empty() {
             client.fsync_dir(InodeId::ROOT).await.unwrap();
             assert!(began.elapsed() < Duration::from_secs(20), "chunk files stay");
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     });

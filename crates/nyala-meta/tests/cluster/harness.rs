@@ -211,6 +211,7 @@ impl Cluster {
                     map.targets.len() == 6 && map.targets.iter().all(online)
                 };
                 while !whole(&client.map()) {
+                    // sleeps: between two looks
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
                 clients.push(client);

@@ -32,6 +32,7 @@ pub async fn until_known(addresses: &[SocketAddr], entry: &KeyEntry) {
     for address in addresses {
         while Connection::connect(*address, &with(entry, "client", Role::Client)).await.is_err() {
             assert!(began.elapsed() < Duration::from_secs(20), "{address} does not read its file again");
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }

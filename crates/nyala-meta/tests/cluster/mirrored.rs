@@ -129,6 +129,7 @@ async fn until(client: &Client, what: &str, holds: impl Fn(&ClusterMap) -> bool)
     let began = Instant::now();
     while !holds(&client.map()) {
         assert!(began.elapsed() < Duration::from_secs(60), "{what}: {:?}", client.map().groups);
+        // sleeps: between two looks
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -238,6 +239,7 @@ fn data_of_removed_files_goes_while_nothing_else_happens() {
         let began = Instant::now();
         while !chunk_files(&chunks).is_empty() {
             assert!(began.elapsed() < Duration::from_secs(20), "chunk files stay");
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         client.shutdown().await.unwrap();

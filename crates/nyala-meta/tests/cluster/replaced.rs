@@ -21,6 +21,7 @@ async fn goes(client: &Client, inode: InodeId) {
     let began = Instant::now();
     while !client.getattr(inode).await.is_err_and(|error| error.is(ErrorCode::STALE)) {
         assert!(began.elapsed() < Duration::from_secs(20), "{inode} stays");
+        // sleeps: between two looks
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

@@ -253,9 +253,11 @@ fn clients_get_no_more_than_the_rules_of_their_key() {
         let began = Instant::now();
         while liar.ask(MetaOp::FileInfo { inode: files.secret }, None).await.is_ok() {
             assert!(began.elapsed() < Duration::from_secs(10), "the rule does not arrive");
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         while honest.map().key_rules.is_empty() {
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         lies(&mut liar, &files).await;
@@ -267,6 +269,7 @@ fn clients_get_no_more_than_the_rules_of_their_key() {
         honest.shutdown().await.unwrap();
         let honest = client(mgmt, ruled, "honest again").await;
         while honest.map().key_rule("ruled").is_none_or(|rule| !rule.maps_ids()) {
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         tokio::time::sleep(Duration::from_millis(500)).await;

@@ -307,6 +307,7 @@ impl Cluster {
     /// Returns when a service does not run any more.
     pub async fn ended(&self, who: Who) {
         while self.runs(who) {
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }

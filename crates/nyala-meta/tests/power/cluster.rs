@@ -172,6 +172,7 @@ impl Service for Management {
                 if self.0.lock().unwrap().map.version > have {
                     break;
                 }
+                // sleeps: between two looks
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         }

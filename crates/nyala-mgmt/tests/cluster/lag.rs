@@ -16,6 +16,7 @@ async fn who_was_away_too_long_gets_a_snapshot() {
     let load = Load::start(&nodes).await;
     // Far more than a snapshot's interval of 50 and the 10 entries that are kept behind it.
     while nodes.list().await.iter().filter_map(|node| node.log).max() < before.map(|at| at + 200) {
+        // sleeps: between two looks
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     nodes.start(away);
@@ -28,6 +29,7 @@ async fn who_was_away_too_long_gets_a_snapshot() {
             if behind > before && behind.map(|at| at + 20) > last {
                 return;
             }
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };

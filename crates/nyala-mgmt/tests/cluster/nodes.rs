@@ -183,6 +183,7 @@ impl Nodes {
                 return list;
             }
             assert!(since.elapsed() < Duration::from_secs(30), "{list:?}");
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }

@@ -50,6 +50,7 @@ impl Three {
                 return;
             }
             assert!(since.elapsed() < Duration::from_secs(20), "{list:?}");
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

@@ -46,6 +46,7 @@ async fn a_standby_node_waits_until_it_is_added() {
             break;
         }
         assert!(since.elapsed() < Duration::from_secs(20), "{list:?}");
+        // sleeps: between two looks
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let after = map(&second.client()).await;

@@ -100,6 +100,7 @@ pub async fn wait(to: &Connection, what: &str, is: impl Fn(&RaidState) -> bool) 
             return state;
         }
         assert!(began.elapsed() < Duration::from_secs(60), "{what}: {state:?}");
+        // sleeps: between two looks
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

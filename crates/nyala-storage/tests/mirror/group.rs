@@ -99,6 +99,7 @@ pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
         if holds().await {
             return;
         }
+        // sleeps: between two looks
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     panic!("not in time: {what}");

@@ -45,6 +45,7 @@ pub async fn until_so(what: &str, mut holds: impl AsyncFnMut() -> bool) {
         if holds().await {
             return;
         }
+        // sleeps: between two looks
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     panic!("not in time: {what}");

@@ -89,6 +89,7 @@ fn what_was_synced_is_vouched_for_once_nobody_writes() {
     store.sync_blocking().unwrap();
     let last = store.applied();
     while store.durable() <= last {
+        // sleeps: between two looks
         std::thread::sleep(sync_interval);
     }
     // Killed now; and it has nothing to say again and again.

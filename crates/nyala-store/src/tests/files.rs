@@ -105,6 +105,7 @@ fn what_is_flushed_reaches_the_disk_by_itself() {
     let lsn = put(&store, "k", b"v");
     let deadline = std::time::Instant::now() + Duration::from_secs(5);
     while store.durable() < lsn && std::time::Instant::now() < deadline {
+        // sleeps: between two looks
         std::thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(store.durable(), lsn);

@@ -19,3 +19,4 @@ pub mod panics;
 pub mod purity;
 pub mod semantics;
 pub mod sizes;
+pub mod sleeps;

@@ -101,6 +101,7 @@ impl Service for FakeMgmt {
             if decided && !self.0.borrow().swallows_polls {
                 break;
             }
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         let answer = self.0.borrow_mut().answer(request);
@@ -163,6 +164,7 @@ async fn until(what: &str, mut done: impl FnMut() -> bool) {
         if done() {
             return;
         }
+        // sleeps: between two looks
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     panic!("never came true: {what}");
@@ -188,6 +190,7 @@ async fn the_lease_ends_without_management_and_comes_back_with_it() {
         member.goodbye().await.unwrap();
         assert!(!member.lease_valid());
         let heartbeats = fake.borrow().heartbeats;
+        // sleeps: nothing is to happen in that time
         tokio::time::sleep(Duration::from_millis(100)).await;
         assert_eq!((fake.borrow().goodbyes, fake.borrow().heartbeats), (1, heartbeats));
     };
@@ -242,6 +245,7 @@ async fn joining_waits_for_management_but_not_for_what_never_helps() {
         stop.stop();
         tokio::time::sleep(Duration::from_millis(20)).await;
         let joining = tokio::task::spawn_local(join(vec![address]));
+        // sleeps: nothing is to happen in that time
         tokio::time::sleep(Duration::from_millis(150)).await;
         assert!(!joining.is_finished());
         let (_, _stop) = serve(&fake, address);

@@ -168,6 +168,7 @@ pub async fn eventually(what: &str, mut check: impl FnMut() -> bool) {
         if check() {
             return;
         }
+        // sleeps: between two looks
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     panic!("never happened: {what}");

@@ -9,7 +9,7 @@ use crate::layout::target_dirs;
 use nyala_e2e::cluster::text;
 use nyala_e2e::posix::pattern;
 use nyala_e2e::run::sh;
-use nyala_e2e::{Cluster, Options, serial};
+use nyala_e2e::{Cluster, Options, beside_others};
 use nyala_namespace::keys;
 use serde_json::Value;
 use std::fs::{self, File, OpenOptions};
@@ -46,6 +46,7 @@ fn under_load(cluster: &Cluster, dir: &Path, more: &[&str]) -> (i32, Value) {
             }
         });
         while rounds.load(Ordering::Relaxed) < 20 && !worker.is_finished() {
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(5));
         }
         let before = rounds.load(Ordering::Relaxed);
@@ -59,7 +60,7 @@ fn under_load(cluster: &Cluster, dir: &Path, more: &[&str]) -> (i32, Value) {
 
 #[test]
 fn e2e_fsck_finds_and_refills_a_metadata_member_that_differs() {
-    let _one = serial();
+    let _one = beside_others();
     let more = vec!["--mirror".to_owned()];
     let cluster = Cluster::start(Options { meta: 1, storage: 2, storage_services: 2, more });
     let root = cluster.test_dir("mirrored");
@@ -103,7 +104,7 @@ fn e2e_fsck_finds_and_refills_a_metadata_member_that_differs() {
 /// A target goes back to an older state, with checksums that fit, and nobody remembers.
 #[test]
 fn e2e_fsck_finds_and_copies_chunk_files_that_differ() {
-    let _one = serial();
+    let _one = beside_others();
     let more = ["--mirror", "--meta-spares", "0"].map(str::to_owned).to_vec();
     let cluster = Cluster::start(Options { meta: 1, storage: 2, storage_services: 2, more });
     let path = cluster.test_dir("different").join("f");
@@ -118,6 +119,7 @@ fn e2e_fsck_finds_and_copies_chunk_files_that_differ() {
     let target = target_dirs(&cluster).into_iter().map(|(_, dir)| dir).find(|dir| text(dir).contains(&secondary));
     let (target, copy) = (target.unwrap(), cluster.root().join("copy"));
     let limit = Duration::from_secs(30);
+    // sleeps: mirror members forget what was under way after this time
     std::thread::sleep(FORGET);
     cluster.down().must();
     sh(&format!("cp -a '{}' '{}'", target.display(), copy.display()), limit).must();
@@ -127,6 +129,7 @@ fn e2e_fsck_finds_and_copies_chunk_files_that_differ() {
     file.write_all_at(&pattern(2, 8192), 1 << 20).unwrap();
     file.sync_all().unwrap();
     drop(file);
+    // sleeps: mirror members forget what was under way after this time
     std::thread::sleep(FORGET);
     cluster.down().must();
     sh(&format!("rm -r '{0}' && mv '{1}' '{0}'", target.display(), copy.display()), limit).must();

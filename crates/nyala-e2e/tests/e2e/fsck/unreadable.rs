@@ -6,16 +6,17 @@ use super::damage::number;
 use super::tables::{Tables, entry};
 use super::{classes, clean, fsck, set, small};
 use crate::layout::{chunk_files, target_dirs};
+use nyala_e2e::beside_others;
 use nyala_e2e::posix::pattern;
-use nyala_e2e::serial;
+use nyala_e2e::wait_until;
 use nyala_namespace::keys;
 use nyala_wire::InodeId;
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 #[test]
 fn e2e_fsck_sets_aside_what_cannot_be_read() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = small();
     let root = cluster.test_dir("unreadable");
     fs::write(root.join("small"), pattern(1, 700)).unwrap();
@@ -43,9 +44,5 @@ fn e2e_fsck_sets_aside_what_cannot_be_read() {
     // Chunk files of removed files go again.
     fs::remove_file(root.join("large")).unwrap();
     let left = || target_dirs(&cluster).iter().any(|(_, dir)| !chunk_files(dir, &large.to_string()).is_empty());
-    let began = Instant::now();
-    while left() {
-        assert!(began.elapsed() < Duration::from_secs(30), "removals are held up\n{}", cluster.logs(20));
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    wait_until(Duration::from_secs(30), || !left(), || format!("removals are held up\n{}", cluster.logs(20)));
 }

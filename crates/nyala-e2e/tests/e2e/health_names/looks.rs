@@ -77,6 +77,7 @@ impl<'a> Looks<'a> {
                 waited < most || !seen.contains(&None),
                 "{what}: after {waited:?} (command, REST, page: {seen:?})\n{command:#?}\n{rest:#?}\n{page}"
             );
+            // sleeps: between two looks
             std::thread::sleep(PAUSE);
         }
         println!("{what}: by the command, REST and the page after {seen:?}");

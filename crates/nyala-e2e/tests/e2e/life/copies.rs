@@ -4,11 +4,11 @@
 
 use super::{MOVES, begin, others_run, plain_is_there};
 use crate::operating::site::Site;
-use nyala_e2e::serial;
+use nyala_e2e::alone;
 
 #[test]
 fn e2e_life_names_backups_and_a_day_off() {
-    let _one = serial();
+    let _one = alone();
     let mut site = begin(&["m1", "s1", "s2"], "s1");
     rename(&mut site);
     backup(&mut site);

@@ -4,12 +4,12 @@
 
 use super::{COPIES, begin, others_run, plain_is_there, storage_disks};
 use crate::operating::site::Site;
-use nyala_e2e::serial;
+use nyala_e2e::alone;
 use serde_json::Value;
 
 #[test]
 fn e2e_life_services_move() {
-    let _one = serial();
+    let _one = alone();
     let mut site = begin(&["m1", "s1", "s2", "s3"], "s1");
     let m1 = site.address("m1");
     let lines = site.page.block("nyala storage --mgmt", &[("HOST", &m1)]);

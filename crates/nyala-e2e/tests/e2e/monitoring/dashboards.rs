@@ -5,7 +5,7 @@
 use super::links;
 use super::programs::{prometheus_with, series, value};
 use crate::metrics::turn_on;
-use nyala_e2e::{Cluster, Options, serial};
+use nyala_e2e::{Cluster, Options, alone};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,13 +44,14 @@ fn load(dir: &Path, over: &AtomicBool) {
         assert_eq!(fs::read(&path).unwrap().len(), 3 << 20);
         assert!(fs::metadata(dir.join("nobody")).is_err());
         round += 1;
+        // sleeps: a load that leaves the machine room
         std::thread::sleep(Duration::from_millis(100));
     }
 }
 
 #[test]
 fn e2e_monitoring_dashboards_show_data() {
-    let _one = serial();
+    let _one = alone();
     let options = Options { meta: 1, storage: 2, storage_services: 2, more: vec!["--mirror".to_owned()] };
     let cluster = Cluster::start(options);
     let addresses = turn_on(&cluster);
@@ -59,6 +60,7 @@ fn e2e_monitoring_dashboards_show_data() {
     let (dir, over) = (cluster.test_dir("loaded"), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let load = scope.spawn(|| load(&dir, &over));
+        // sleeps: rates over 10 s need samples of so long
         std::thread::sleep(Duration::from_secs(12));
         let queries = queries();
         let empty: Vec<_> = queries.iter().filter(|(_, query)| series(address, query) == 0).collect();

@@ -5,22 +5,17 @@
 //! Failure model: a program may not start, or hang: each is waited for, for a while. Their command lines name the cluster's directory, so
 //! that whatever takes that away ends them, too.
 
-use nyala_e2e::{Cluster, binary, cleanup, run};
+use nyala_e2e::{Cluster, binary, cleanup, ports, run};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_secs(40);
-
-/// A port that nobody has now.
-pub fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
-}
 
 /// A program that is ended with its test.
 pub struct Program {
@@ -46,6 +41,7 @@ impl Program {
             let log = || run::tail(&fs::read_to_string(&self.log).unwrap_or_default(), 30);
             assert!(ended.is_none(), "{} has ended: {ended:?}\n{}", self.name, log());
             assert!(began.elapsed() < LIMIT, "{}: not after {LIMIT:?}: {what}\n{}", self.name, log());
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(100));
         }
     }
@@ -113,7 +109,7 @@ impl InfluxDb {
     pub fn start(cluster: &Cluster) -> InfluxDb {
         let dir = cluster.root().join("influx");
         fs::create_dir(&dir).unwrap();
-        let (address, inner) = (free_address(), free_address());
+        let (address, inner) = (ports::address(), ports::address());
         let at = |name: &str| dir.join(name).display().to_string();
         let config = format!(
             "reporting-disabled = true\nbind-address = \"{inner}\"\n[meta]\ndir = \"{}\"\n[data]\ndir = \"{}\"\nwal-dir = \"{}\"\n\
@@ -172,7 +168,7 @@ pub fn prometheus_with(
     scraped: &BTreeMap<String, SocketAddr>,
     rules: Option<&Path>,
 ) -> (Program, SocketAddr) {
-    let (dir, address) = (cluster.root().join("prometheus"), free_address());
+    let (dir, address) = (cluster.root().join("prometheus"), ports::address());
     fs::create_dir(&dir).unwrap();
     let targets: Vec<String> = scraped.values().map(|address| format!("'{address}'")).collect();
     let rules = rules.map_or(String::new(), |rules| format!("rule_files: ['{}']\n", rules.display()));
@@ -221,7 +217,7 @@ pub struct Mon {
 impl Mon {
     /// Starts it; it samples twice a second.
     pub fn start(cluster: &Cluster, influx: SocketAddr) -> Mon {
-        let (dir, address, metrics) = (cluster.root().join("mon"), free_address(), free_address());
+        let (dir, address, metrics) = (cluster.root().join("mon"), ports::address(), ports::address());
         fs::create_dir_all(&dir).unwrap();
         let config = format!(
             "dir = \"{}\"\nmgmt = \"127.0.0.1:{}\"\nsecret = \"{}\"\ninterval = \"500ms\"\nlisten = \"{address}\"\n\

@@ -4,14 +4,14 @@
 
 use super::{LINKS, is_near, links};
 use nyala_e2e::cluster::text;
-use nyala_e2e::{Cluster, Options, serial};
+use nyala_e2e::{Cluster, Options, alone};
 use std::time::Duration;
 
 const SECONDS: f64 = 4.0;
 
 #[test]
 fn e2e_top_shows_what_the_load_counted() {
-    let _one = serial();
+    let _one = alone();
     let cluster = Cluster::start(Options { meta: 1, storage: 2, storage_services: 1, ..Options::default() });
     let dir = cluster.test_dir("seen");
     let (mgmt, secret) = (format!("127.0.0.1:{}", cluster.port()), text(&cluster.dir().join("secret")));
@@ -19,6 +19,7 @@ fn e2e_top_shows_what_the_load_counted() {
     let printed = ["--batch", "--count", "1", "--interval", "4s"];
     let shown = std::thread::scope(|scope| {
         let shown = scope.spawn(|| cluster.nyala(top.into_iter().chain(printed)).must());
+        // sleeps: its first sample is from before the load
         std::thread::sleep(Duration::from_secs(1));
         links(&dir, 0..LINKS);
         shown.join().unwrap()

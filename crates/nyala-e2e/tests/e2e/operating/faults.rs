@@ -19,6 +19,7 @@ pub fn cuts(site: &mut Site) {
     for name in site.names() {
         site.on(name).network().cut();
     }
+    // sleeps: all are cut off for so long, and nothing may happen
     std::thread::sleep(CUT);
     assert_eq!(leads(site), before, "nobody leads alone");
     for name in site.names() {
@@ -29,6 +30,7 @@ pub fn cuts(site: &mut Site) {
     for name in ["m2", "m3", "s1", "s2"] {
         site.on(name).network().cut();
         site.work();
+        // sleeps: one is cut off for so long
         std::thread::sleep(if long() { CUT } else { Duration::ZERO });
         site.on(name).network().mend();
         site.until_whole(3, 5);
@@ -62,6 +64,7 @@ pub fn moves(site: &mut Site) {
             }
             site.on(name).start("mgmtd", &format!("nyala mgmtd --listen {at} --advertise {at}"));
             if led {
+                // sleeps: it does not hear of its successor for so long
                 std::thread::sleep(Duration::from_secs(1));
                 site.on(name).network().mend();
             }
@@ -118,6 +121,7 @@ pub fn recover_management(site: &mut Site) {
         while !site.on(name).sh("test -s /root/lost").ok() {
             let mut log = || site.on(name).sh("tail -n 40 /root/lost.log").describe();
             assert!(began.elapsed().as_secs() < 60, "{name} does not end: {}", log());
+            // sleeps: between two looks
             std::thread::sleep(std::time::Duration::from_millis(200));
         }
         let said = site.on(name).sh("cat /root/lost.log /root/lost; rm -r /var/lib/nyala/lost").must();

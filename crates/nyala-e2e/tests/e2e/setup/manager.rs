@@ -2,7 +2,7 @@
 
 //! What services tell a service manager: on a socket of the test's own, one datagram for each thing.
 
-use nyala_e2e::{Cluster, Options, binary, cleanup, run, serial};
+use nyala_e2e::{Cluster, Options, beside_others, binary, cleanup, run};
 use std::fs::File;
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
@@ -64,7 +64,7 @@ impl Managed {
 
 #[test]
 fn e2e_setup_service_manager() {
-    let _one = serial();
+    let _one = beside_others();
     let cluster = Cluster::prepare(Options::default());
     cluster.nyala(["secret", cluster.root().join("secret").to_str().unwrap()]).must();
     let at = |offset: u16| format!("127.0.0.1:{}", cluster.port() + offset);

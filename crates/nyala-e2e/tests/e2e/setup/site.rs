@@ -99,6 +99,7 @@ impl Site {
             let ended = self.machines.iter_mut().find_map(Machine::ended);
             assert!(ended.is_none(), "{}", ended.unwrap_or_default());
             assert!(began.elapsed() < SOON, "not after {SOON:?}: {what}\n{}", self.logs());
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(100));
         }
     }

@@ -100,6 +100,7 @@ async fn all_have(nodes: &BTreeMap<u64, Node>, pools: usize) {
         if nodes.values().all(|n| n.pools() == pools) {
             return;
         }
+        // sleeps: between two looks
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let got: Vec<_> = nodes.values().map(Node::pools).collect();

@@ -83,8 +83,10 @@ async fn a_map_that_somebody_told_of_is_fetched_although_the_poll_hangs() {
         watch.newer_than(MapVersion(0)).await;
         // From now on the poll is with a node that will never answer it, and nothing says so.
         fake.borrow_mut().swallows_polls = true;
+        // sleeps: the poll is with that node by then
         tokio::time::sleep(Duration::from_millis(50)).await;
         fake.borrow_mut().version = 2;
+        // sleeps: nothing is to happen in that time
         tokio::time::sleep(Duration::from_millis(300)).await;
         assert_eq!(watch.current().version, MapVersion(1));
         let since = Instant::now();
@@ -112,6 +114,7 @@ async fn management_that_was_given_up_gives_nobody_a_lease() {
         until("heartbeats are answered", || goes_on.borrow().heartbeats > 2).await;
         stop_one.stop();
         until("it asks the other one", || given_up.borrow().heartbeats > 2).await;
+        // sleeps: nothing is to happen in that time
         tokio::time::sleep(Duration::from_millis(400)).await;
         assert!(!member.lease_valid(), "a lease of management that was given up");
         assert_eq!(member.map().version, version);
