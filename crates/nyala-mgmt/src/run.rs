@@ -100,7 +100,8 @@ impl Mgmt {
             Ok(listener)
         };
         let rest = listen().map_err(|cause| MgmtError::RestListen { address: config.rest_listen, cause })?;
-        let rest = Served { listener: rest, tls: encrypted(&spoken, &config, &directory.path)?.map(Arc::new) };
+        let tls = encrypted(&spoken, &config, &directory.path)?.map(Arc::new);
+        let rest = Served { listener: rest, tls, secret: handshake.secret.clone() };
         let scrapes = Scrapes::at(config.metrics)?;
         Ok(Mgmt { directory, config, handshake, server, rest, tokens, scrapes, slow })
     }

@@ -36,6 +36,7 @@ rules!(
     architecture,
     ascii,
     book,
+    book_text,
     circles,
     decisions,
     expects,

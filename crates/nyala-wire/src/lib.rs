@@ -39,6 +39,7 @@ pub mod raid;
 pub mod relay;
 mod reports;
 pub mod restriction;
+pub mod rule_checks;
 pub mod scrub;
 pub mod slot_orders;
 pub mod slots;

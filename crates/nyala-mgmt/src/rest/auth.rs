@@ -5,7 +5,7 @@
 use super::access::{Access, Shown};
 use super::error::ApiError;
 use super::proof::Proof;
-use super::{MAX_BODY, RestState};
+use super::state::{MAX_BODY, RestState};
 use crate::audit;
 use crate::clock::wall_ms;
 use crate::counters::count;

@@ -2,8 +2,8 @@
 
 //! `GET /capacities`: what targets reported last, and the limits of the capacity pools.
 
-use super::RestState;
 use super::error::ErrorBody;
+use super::state::RestState;
 use super::views::CapacityView;
 use axum::Json;
 use axum::extract::State;

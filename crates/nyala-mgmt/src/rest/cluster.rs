@@ -2,8 +2,8 @@
 
 //! `GET /cluster`: what cluster this is.
 
-use super::RestState;
 use super::error::ErrorBody;
+use super::state::RestState;
 use super::views::SettingsView;
 use axum::Json;
 use axum::extract::State;

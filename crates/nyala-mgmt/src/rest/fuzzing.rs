@@ -5,6 +5,8 @@
 use super::error::parse;
 use super::group_orders::{NewPrimary, Resync};
 use super::groups::{AutoGroups, NewGroup, Removal};
+use super::held::HeldView;
+use super::rules::{AccessRuleView, WhoseRule};
 use super::target_state::NewState;
 use super::views::{NewAlias, SettingsView};
 
@@ -22,5 +24,8 @@ pub(crate) fn body(bytes: &[u8]) -> bool {
         || parse::<Removal>(bytes).is_ok()
         || parse::<Resync>(bytes).is_ok()
         || parse::<NewPrimary>(bytes).is_ok()
+        || parse::<HeldView>(bytes).is_ok()
+        || parse::<AccessRuleView>(bytes).is_ok()
+        || parse::<WhoseRule>(bytes).is_ok()
         || parse::<NewState>(bytes).is_ok()
 }

@@ -2,9 +2,9 @@
 
 //! Members of a mirror group: `PUT /groups/{id}/members/{target}` adds one, `DELETE` takes one out.
 
-use super::RestState;
 use super::error::{ApiError, ErrorBody, parse_id};
 use super::groups::{GroupView, order};
+use super::state::RestState;
 use axum::Json;
 use axum::extract::{Path, State};
 use nyala_wire::mgmt::GroupOrder;

@@ -3,9 +3,9 @@
 //! Orders to one mirror group: `POST /groups/{id}/resync` stops resync or lets it go on, `POST /groups/{id}/primary` gives
 //! the lead to another good member.
 
-use super::RestState;
 use super::error::{ApiError, ErrorBody, parse, parse_id};
 use super::groups::{GroupView, order};
+use super::state::RestState;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, State};

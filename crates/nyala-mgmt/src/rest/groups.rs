@@ -3,8 +3,8 @@
 //! The mirror groups: `GET /groups`, `POST /groups` (one, its members named), `POST /groups/auto` (of all free targets),
 //! `DELETE /groups/{id}`.
 
-use super::RestState;
 use super::error::{ApiError, ErrorBody, parse, parse_id};
+use super::state::RestState;
 use crate::groups::carry_out;
 use axum::Json;
 use axum::body::Bytes;

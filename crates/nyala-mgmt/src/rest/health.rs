@@ -2,8 +2,8 @@
 
 //! `GET /health`: one word, and what is wrong.
 
-use super::RestState;
 use super::error::ErrorBody;
+use super::state::RestState;
 use axum::Json;
 use axum::extract::State;
 use nyala_cluster::health::{Finding, Probe, Severity, findings, worst};

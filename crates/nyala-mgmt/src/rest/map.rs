@@ -2,8 +2,8 @@
 
 //! `GET /map`: the whole cluster map as servers and clients see it.
 
-use super::RestState;
 use super::error::ErrorBody;
+use super::state::RestState;
 use axum::Json;
 use axum::extract::State;
 use nyala_wire::map::ClusterMap;

@@ -2,8 +2,8 @@
 
 //! `GET /mgmt`: the management nodes. `DELETE /mgmt/{id}`: one of them goes, for good.
 
-use super::RestState;
 use super::error::{ApiError, ErrorBody, parse_id};
+use super::state::RestState;
 use crate::members;
 use axum::Json;
 use axum::extract::{Path, State};

@@ -18,7 +18,9 @@ mod group_members;
 mod group_orders;
 mod groups;
 mod health;
+mod held;
 mod issued;
+mod keys;
 mod map;
 mod mgmt;
 mod nodes;
@@ -29,8 +31,10 @@ mod proof;
 mod reference;
 mod rename_node;
 mod rename_target;
+mod rules;
 mod settings;
 mod setup_error;
+mod state;
 mod target_state;
 mod targets;
 pub(crate) mod tls;
@@ -41,6 +45,7 @@ pub(crate) use access::{Access, Shown};
 pub(crate) use health::word;
 pub(crate) use proof::Proof;
 pub use setup_error::RestError;
+use state::{MAX_BODY, RestState};
 pub(crate) use token::Tokens;
 pub use token::issue_token;
 
@@ -51,6 +56,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{delete, get, patch, post, put};
+use nyala_transport::Secret;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,17 +65,6 @@ use tokio::task::JoinHandle;
 
 /// Longest wait for connections to finish when the service stops.
 const GRACE: Duration = Duration::from_secs(1);
-/// Longest body of a request, bytes.
-const MAX_BODY: usize = 64 << 10;
-
-/// What handlers work with.
-#[derive(Clone)]
-pub(crate) struct RestState {
-    core: Arc<Core>,
-    tokens: Tokens,
-    /// What services said of themselves.
-    sampled: Arc<Sampled>,
-}
 
 /// The running API.
 pub(crate) struct Rest {
@@ -82,16 +77,18 @@ pub(crate) struct Served {
     pub listener: TcpListener,
     /// None: HTTP as it is.
     pub tls: Option<Arc<tls::Tls>>,
+    /// The keys that rules can be about.
+    pub secret: Secret,
 }
 
 /// Starts to serve: the API, and pages beside it.
 pub(crate) fn serve(served: Served, core: Arc<Core>, tokens: Tokens, sampled: Arc<Sampled>) -> Result<Rest, MgmtError> {
-    let Served { listener, tls } = served;
+    let Served { listener, tls, secret } = served;
     let address = listener.local_addr().unwrap_or(([0, 0, 0, 0], 0).into());
     let listener = tokio::net::TcpListener::from_std(listener);
     let listener = listener.map_err(|cause| MgmtError::RestListen { address, cause })?;
     let pages = web::router(core.clone(), (tokens.clone(), tls.is_some()), sampled.clone());
-    let app = router(RestState { core, tokens, sampled }).merge(pages);
+    let app = router(RestState { core, tokens, secret, sampled }).merge(pages);
     let (stop, stopped) = oneshot::channel::<()>();
     let task = tokio::spawn(connections::serve(listener, tls, app, stopped));
     Ok(Rest { task: tokio::sync::Mutex::new(task), stop })
@@ -135,6 +132,9 @@ fn router(state: RestState) -> Router {
         .route("/groups/{id}/resync", post(group_orders::resync))
         .route("/groups/{id}/primary", post(group_orders::primary))
         .route("/groups/{id}/members/{target}", put(group_members::put).delete(group_members::delete))
+        .route("/access", get(rules::get).put(rules::put).delete(rules::delete))
+        .route("/keys", get(keys::get))
+        .route("/keys/{id}", put(keys::put).delete(keys::delete))
         .route("/capacities", get(capacities::get))
         .route("/health", get(health::get))
         .route("/settings", put(settings::put))

@@ -2,8 +2,8 @@
 
 //! `GET /nodes`: all registered services. `DELETE /nodes/{id}`: one of them goes, for good.
 
-use super::RestState;
 use super::error::{ApiError, ErrorBody, parse_id};
+use super::state::RestState;
 use super::views::{NodeView, nodes};
 use crate::groups::carry_out;
 use axum::Json;

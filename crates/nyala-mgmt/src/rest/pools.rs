@@ -2,8 +2,8 @@
 
 //! `/pools`: the storage pools and their targets; new ones, other aliases, the end of one, and targets that move to one.
 
-use super::RestState;
 use super::error::{ApiError, ErrorBody, parse, parse_id};
+use super::state::RestState;
 use super::views::NewAlias;
 use crate::groups;
 use axum::Json;

@@ -2,8 +2,8 @@
 
 //! `PATCH /nodes/{id}`: another alias.
 
-use super::RestState;
 use super::error::{ApiError, ErrorBody, parse, parse_id};
+use super::state::RestState;
 use super::views::{NewAlias, NodeView, nodes};
 use axum::Json;
 use axum::body::Bytes;

@@ -2,8 +2,8 @@
 
 //! `PATCH /targets/{id}`: another alias.
 
-use super::RestState;
 use super::error::{ApiError, ErrorBody, parse, parse_id};
+use super::state::RestState;
 use super::views::{NewAlias, TargetView, targets};
 use axum::Json;
 use axum::body::Bytes;

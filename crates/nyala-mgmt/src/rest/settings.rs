@@ -2,8 +2,8 @@
 
 //! `PUT /settings`: the settings of the whole cluster, all of them at once.
 
-use super::RestState;
 use super::error::{ApiError, ErrorBody, parse};
+use super::state::RestState;
 use super::views::SettingsView;
 use axum::Json;
 use axum::body::Bytes;

@@ -2,8 +2,8 @@
 
 //! `POST /targets/{id}/state`: an operator's word on a target's content.
 
-use super::RestState;
 use super::error::{ApiError, ErrorBody, parse, parse_id};
+use super::state::RestState;
 use super::views::{TargetView, targets};
 use crate::groups::declare;
 use axum::Json;

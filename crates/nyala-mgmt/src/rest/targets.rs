@@ -2,9 +2,9 @@
 
 //! `GET /targets`: all targets with state and capacity. `DELETE /targets/{id}`: one of them goes, for good.
 
-use super::RestState;
 use super::error::{ApiError, ErrorBody, parse, parse_id};
 use super::groups::Removal;
+use super::state::RestState;
 use super::views::{TargetView, targets};
 use crate::groups::carry_out;
 use axum::Json;

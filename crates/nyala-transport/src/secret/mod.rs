@@ -10,6 +10,7 @@
 //! refused, by owner and mode of what was opened. While a changed file cannot be used, the keys that were read before stay.
 //! Files are written beside their place and renamed: nobody reads half of one ([`mod@file`]).
 
+pub mod clients_key;
 mod content;
 mod error;
 pub mod file;

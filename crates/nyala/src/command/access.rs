@@ -17,6 +17,7 @@ use nyala_wire::FileKind;
 use nyala_wire::access_rules::{ANY_KEY, AccessRule, Subtree};
 use nyala_wire::mgmt::MgmtRequest;
 use nyala_wire::restriction::{Asker, access_rule, restriction};
+use nyala_wire::rule_checks::access_rule_exists;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -32,12 +33,10 @@ pub fn run(command: AccessCommand, output: Output) -> Outcome {
             AccessCommand::Set(args) => set(args).await,
             AccessCommand::Delete(args) => {
                 let cluster = args.cluster.find()?;
-                let rules = cluster.map().await?.access_rules;
-                let kept: Vec<AccessRule> =
-                    rules.iter().filter(|rule| rule.clients() != (&args.key, args.from)).cloned().collect();
-                if kept.len() == rules.len() {
-                    return Err(Failure::failed("there is no rule for these clients; see nyala access list"));
-                }
+                let map = cluster.map().await?;
+                access_rule_exists(&map, &args.key, args.from).map_err(Failure::failed)?;
+                let mut kept = map.access_rules;
+                kept.retain(|rule| rule.clients() != (&args.key, args.from));
                 let request = MgmtRequest::RemoveAccessRule { key: args.key, network: args.from };
                 order(&cluster, request, kept, args.yes).await
             }

@@ -11,9 +11,10 @@ use crate::cluster::Cluster;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, show};
 use crate::role::block_on;
-use nyala_transport::KeyRoles;
+use nyala_transport::check_clients_key;
 use nyala_wire::key_rules::KeyRule;
 use nyala_wire::mgmt::MgmtRequest;
+use nyala_wire::rule_checks::{key_rule_counts, key_rule_exists};
 
 /// Does what the command says.
 pub fn run(command: KeyCommand, output: Output) -> Outcome {
@@ -24,19 +25,12 @@ pub fn run(command: KeyCommand, output: Output) -> Outcome {
                 let rule = args.rule()?;
                 let cluster = args.cluster.find()?;
                 only_clients(&cluster, &args.id)?;
-                if cluster.map().await?.access_rules.iter().any(|other| other.clients() == (&args.id, None)) {
-                    return Err(Failure::failed(format!(
-                        "key {0} has an access rule, which counts instead; change that: nyala access set {0}",
-                        args.id
-                    )));
-                }
+                key_rule_counts(&cluster.map().await?, &args.id).map_err(Failure::failed)?;
                 set(&cluster, rule, args.yes).await
             }
             KeyCommand::Clear(args) => {
                 let cluster = args.cluster.find()?;
-                if cluster.map().await?.key_rule(&args.id).is_none() {
-                    return Err(Failure::failed(format!("key {} has no rules; see nyala key list", args.id)));
-                }
+                key_rule_exists(&cluster.map().await?, &args.id).map_err(Failure::failed)?;
                 set(&cluster, KeyRule::none(&args.id), args.yes).await
             }
         }
@@ -57,17 +51,7 @@ async fn set(cluster: &Cluster, rule: KeyRule, yes: bool) -> Result<(Vec<KeyRule
     Ok((rules, "nothing was changed; with --yes these rules hold\n"))
 }
 
-/// Services and commands are held to nothing, so a rule of a key that is theirs as well would be a mistake.
+/// The key must be one of the secret file, and for clients alone.
 pub(super) fn only_clients(cluster: &Cluster, id: &str) -> Result<(), Failure> {
-    let grants = cluster.secret.grants();
-    let Some(grant) = grants.iter().find(|grant| *grant.key == *id) else {
-        return Err(Failure::failed(format!("the secret file has no key {id}; see nyala secret list")));
-    };
-    match grant.roles == (KeyRoles { client: true, ..KeyRoles::default() }) {
-        true => Ok(()),
-        false => Err(Failure::failed(format!(
-            "key {id} is for {} and not for clients alone; make one with nyala secret add --role client",
-            grant.roles
-        ))),
-    }
+    check_clients_key(&cluster.secret.grants(), id).map_err(Failure::failed)
 }

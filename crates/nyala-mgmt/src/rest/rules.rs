@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! `/access`: which clients are let in, and to what.
+//!
+//! **Failure model.** A rule is in force at a server when the map with it arrives there, a moment after the answer. Management does not look
+//! at the file system: a number that is no directory's leaves the clients nothing to see.
+
+use super::error::{ApiError, ErrorBody, parse};
+use super::held::HeldView;
+use super::state::RestState;
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::State;
+use nyala_cluster::Command;
+use nyala_transport::check_clients_key;
+use nyala_wire::InodeId;
+use nyala_wire::access_rules::{ANY_KEY, AccessRule, Admit, Network, Subtree};
+use nyala_wire::rule_checks::access_rule_exists;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// An access rule.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AccessRuleView {
+    /// The id of the key that the clients show, as `nyala secret list` shows it; `*` for any.
+    key: String,
+    /// Only clients at these addresses, such as `10.1.0.0/16`; null: anywhere.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    from: Option<Network>,
+    /// `held` to what follows, let in `free` of it, or `refused`.
+    #[serde(default)]
+    #[schema(value_type = String)]
+    admit: Admit,
+    /// All that they see of the file system; null: everything.
+    #[serde(default)]
+    root: Option<RootView>,
+    #[serde(default)]
+    held: HeldView,
+}
+
+/// A directory and everything below it.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RootView {
+    /// The directory's inode number in decimal, as `stat -c %i` shows it on a mount; a text, because numbers of JSON lose digits in some programs.
+    inode: String,
+    /// Its path, for people.
+    path: String,
+}
+
+/// Whose access rule ends.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WhoseRule {
+    /// The id of the key; `*` for any.
+    key: String,
+    /// The network; null: the rule for clients anywhere.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    from: Option<Network>,
+}
+
+impl From<&AccessRule> for AccessRuleView {
+    fn from(rule: &AccessRule) -> AccessRuleView {
+        let root = |tree: &Subtree| RootView { inode: tree.inode.0.to_string(), path: tree.path.clone() };
+        AccessRuleView {
+            key: rule.rule.key.clone(),
+            from: rule.network,
+            admit: rule.admit,
+            root: rule.subtree.as_ref().map(root),
+            held: (&rule.rule).into(),
+        }
+    }
+}
+
+impl AccessRuleView {
+    fn rule(self) -> Result<AccessRule, ApiError> {
+        let subtree = match self.root {
+            Some(RootView { inode, path }) if path.starts_with('/') => {
+                let inode = inode.parse().map_err(|_| {
+                    ApiError::invalid(format!("{inode:?} is no inode number; stat -c %i shows that of a directory"))
+                })?;
+                Some(Subtree { inode: InodeId(inode), path })
+            }
+            Some(_) => {
+                return Err(ApiError::invalid(
+                    "the path of root begins at the root of the file system, such as /projects",
+                ));
+            }
+            None => None,
+        };
+        let rule = AccessRule { rule: self.held.rule(self.key), network: self.from, subtree, admit: self.admit };
+        rule.check().map_err(ApiError::invalid)?;
+        Ok(rule)
+    }
+}
+
+fn views(state: &RestState) -> Json<Vec<AccessRuleView>> {
+    Json(state.core.view.map().access_rules.iter().map(AccessRuleView::from).collect())
+}
+
+/// Which clients are let in, and to what.
+#[utoipa::path(get, path = "/api/v1/access", tag = "access",
+    responses((status = 200, body = Vec<AccessRuleView>), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
+pub(super) async fn get(State(state): State<RestState>) -> Json<Vec<AccessRuleView>> {
+    views(&state)
+}
+
+/// Says what holds for the clients of a key, of a network, or both, instead of what did. A root holds clients that lie only where servers have keys of their own.
+#[utoipa::path(put, path = "/api/v1/access", tag = "access", request_body = AccessRuleView,
+    responses((status = 200, body = Vec<AccessRuleView>), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
+pub(super) async fn put(State(state): State<RestState>, body: Bytes) -> Result<Json<Vec<AccessRuleView>>, ApiError> {
+    let rule = parse::<AccessRuleView>(&body)?.rule()?;
+    if rule.rule.key != ANY_KEY {
+        check_clients_key(&state.secret.grants(), &rule.rule.key).map_err(ApiError::invalid)?;
+    }
+    state.core.propose(Command::SetAccessRule(rule)).await?;
+    Ok(views(&state))
+}
+
+/// Removes the rule for these clients.
+#[utoipa::path(delete, path = "/api/v1/access", tag = "access", request_body = WhoseRule,
+    responses((status = 200, body = Vec<AccessRuleView>), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
+pub(super) async fn delete(State(state): State<RestState>, body: Bytes) -> Result<Json<Vec<AccessRuleView>>, ApiError> {
+    let WhoseRule { key, from } = parse(&body)?;
+    access_rule_exists(&state.core.view.map(), &key, from).map_err(ApiError::not_found)?;
+    state.core.propose(Command::RemoveAccessRule { key, network: from }).await?;
+    Ok(views(&state))
+}
