@@ -29,6 +29,7 @@ mod locks;
 mod logs;
 mod management;
 mod metrics;
+mod migrate;
 mod mirrored_metadata;
 mod monitoring;
 mod mount_copies;
