@@ -62,7 +62,7 @@ async fn content_that_cannot_be_moved_to_storage_stays_where_it_is() {
     file.fsync(false).await.unwrap();
     cluster.0.lock().storage.fail_writes = Some(nyala_wire::ErrorCode::NO_SPACE);
     file.write(1000, &vec![2; 2 * CHUNK]).await.unwrap();
-    assert_eq!(file.flush().await.unwrap_err().errno(), 28);
+    assert_eq!(file.fsync(false).await.unwrap_err().errno(), 28);
     cluster.0.lock().storage.fail_writes = None;
     file.flush().await.unwrap();
     assert_eq!(client.stats().dirty_bytes, 0);

@@ -206,7 +206,7 @@ async fn the_memory_limit_holds_and_writers_wait() {
 }
 
 #[tokio::test]
-async fn a_failed_write_is_reported_once_per_handle_and_others_survive() {
+async fn a_failed_write_is_reported_once_per_handle_by_fsync_whoever_closes_and_others_survive() {
     let cluster = Cluster::new(25);
     let mut config = cluster.config();
     config.close_delay = Duration::ZERO;
@@ -217,8 +217,11 @@ async fn a_failed_write_is_reported_once_per_handle_and_others_survive() {
     other.write(0, b"small").await.unwrap();
     cluster.0.lock().storage.fail_writes = Some(ErrorCode::NO_SPACE);
     one.write(0, &[1; 100_000]).await.unwrap();
+    // A child closes its copy of the descriptor, and looks at no result.
     assert_eq!(one.flush().await.unwrap_err().errno(), 28);
+    assert_eq!(one.fsync(false).await.unwrap_err().errno(), 28);
     one.flush().await.unwrap();
+    one.fsync(false).await.unwrap();
     cluster.0.lock().storage.fail_writes = None;
     assert_eq!(two.fsync(false).await.unwrap_err().errno(), 28);
     two.fsync(false).await.unwrap();
