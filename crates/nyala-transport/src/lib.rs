@@ -62,6 +62,7 @@ pub use path::relay_rule::may_relay;
 pub use peer::Peer;
 pub use pool::{Pool, PoolOptions};
 pub use request::{Reply, Request};
+pub use secret::grants::{GrantHolder, GrantMaker};
 pub use secret::key::{Grant, KeyRoles, KeyRules};
 pub use secret::proofs::Prover;
 pub use secret::{Secret, SecretError};

@@ -13,6 +13,7 @@
 mod content;
 mod error;
 pub mod file;
+pub mod grants;
 pub mod key;
 pub mod key_file;
 pub mod proofs;

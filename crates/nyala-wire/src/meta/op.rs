@@ -221,6 +221,9 @@ pub enum MetaOp {
     /// Make an empty directory whole again, so that it can be removed. Reply: `Done` once it is; `NOT_EMPTY`.
     #[n(25)]
     MergeDir(#[n(0)] InodeId),
+    /// What the client may do with a file's chunks, whichever of its users asks. Reply: `StorageGrant`.
+    #[n(26)]
+    StorageGrant(#[n(0)] InodeId),
     /// Make a regular file, or open the one that is there. Reply: `Created`.
     #[n(32)]
     Create {
@@ -408,11 +411,11 @@ pub enum MetaOp {
 impl MetaOp {
     /// Whether it changes something, and so carries a sequence number.
     pub fn is_change(&self) -> bool {
-        !matches!(
+        let session = matches!(self, Self::SessionOpen { .. } | Self::SessionClose | Self::StatFs | Self::Sync);
+        let asks = matches!(self, Self::Fragments(_) | Self::MergeDir(_) | Self::Replay(_) | Self::StorageGrant(_));
+        let reads = matches!(
             self,
-            MetaOp::SessionOpen { .. }
-                | MetaOp::SessionClose
-                | MetaOp::Lookup { .. }
+            MetaOp::Lookup { .. }
                 | MetaOp::GetAttr { .. }
                 | MetaOp::GetAttrs { .. }
                 | MetaOp::ReadDir { .. }
@@ -420,9 +423,7 @@ impl MetaOp {
                 | MetaOp::GetXattr { .. }
                 | MetaOp::ListXattr { .. }
                 | MetaOp::EntryInfo { .. }
-                | MetaOp::StatFs
                 | MetaOp::GetParent { .. }
-                | MetaOp::Sync
                 | MetaOp::FileInfo { .. }
                 | MetaOp::DelegationPoll { .. }
                 | MetaOp::DelegationReturn { .. }
@@ -432,10 +433,8 @@ impl MetaOp {
                 | MetaOp::LockConfirm { .. }
                 | MetaOp::LockChecked { .. }
                 | MetaOp::Survived { .. }
-                | MetaOp::Replay(_)
-                | MetaOp::Fragments(_)
-                | MetaOp::MergeDir(_)
-        )
+        );
+        !session && !asks && !reads
     }
 
     /// About how many bytes the content of files takes in it.
@@ -474,6 +473,7 @@ impl MetaOp {
             | MetaOp::SetPattern { dir, .. }
             | MetaOp::Fragments(dir)
             | MetaOp::MergeDir(dir) => *dir,
+            MetaOp::StorageGrant(file) => *file,
             MetaOp::Commit(commit) => commit.inode,
             MetaOp::PutInline(put) => put.inode,
             MetaOp::PutInlines { puts } => puts.first()?.inode,

@@ -120,6 +120,7 @@ enums! {
         23 Replay { 0 }
         24 Fragments { 0 }
         25 MergeDir { 0 }
+        26 StorageGrant { 0 }
         32 Create { entry, exclusive }
         33 Open { inode }
         34 Close { inode }
@@ -164,6 +165,7 @@ enums! {
         18 Position { 0 }
         19 Replayed { lost }
         20 Fragments { 0 }
+        21 StorageGrant { 0 }
     }
     Repair {
         0 RemoveName { dir, cookie, inode }

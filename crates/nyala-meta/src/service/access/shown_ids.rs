@@ -73,6 +73,7 @@ fn each_attr(reply: &mut MetaReply, mut show: impl FnMut(&mut Attr)) {
         | MetaReply::Lock(_)
         | MetaReply::Position(_)
         | MetaReply::Replayed { .. }
-        | MetaReply::Fragments(_) => {}
+        | MetaReply::Fragments(_)
+        | MetaReply::StorageGrant(_) => {}
     }
 }
