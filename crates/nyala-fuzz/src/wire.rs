@@ -69,7 +69,7 @@ pub fn meta_tx(bytes: &[u8]) -> bool {
         | round_trip::<ScanReply>(bytes)
 }
 
-/// Requests to storage and its replies, bulk data apart, and proofs, which metadata servers get too.
+/// Requests to storage and its replies, bulk data apart, proofs, which metadata servers get too, and grants.
 pub fn storage(bytes: &[u8]) -> bool {
     round_trip::<StorageRequest>(bytes)
         | round_trip::<StorageReply>(bytes)
@@ -81,6 +81,7 @@ pub fn storage(bytes: &[u8]) -> bool {
         | round_trip::<ScrubState>(bytes)
         | round_trip::<Vec<InodeProof>>(bytes)
         | round_trip::<Proven>(bytes)
+        | round_trip::<Vec<nyala_wire::storage_grants::StorageGrant>>(bytes)
 }
 
 /// Requests to management and its replies, statistics and errors.

@@ -9,6 +9,8 @@ use snow::{Builder, HandshakeState};
 
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
 const KEY_DOMAIN: &[u8] = b"nyala.cluster-secret.v1";
+const GRANT_DOMAIN: &[u8] = b"nyala.storage-grant.v1";
+const USERS_DOMAIN: &[u8] = b"nyala.rule-users.v1";
 const PROOF_DOMAIN: &[u8] = b"nyala.subtree-proof.v1";
 const PROLOGUE_DOMAIN: &[u8] = b"nyala.handshake.v1";
 
@@ -62,6 +64,20 @@ pub(crate) fn code(key: &[u8; 32], data: &[u8]) -> [u8; 32] {
 /// The key of proofs that belongs to a key of servers.
 pub(crate) fn proof_key(psk: &[u8; 32]) -> [u8; 32] {
     code(psk, PROOF_DOMAIN)
+}
+
+/// The key of grants that belongs to a key of servers.
+pub(crate) fn grant_key(psk: &[u8; 32]) -> [u8; 32] {
+    code(psk, GRANT_DOMAIN)
+}
+
+/// What stands for the part of a rule that is about users. No secret.
+pub(crate) fn users_digest(rule: &[u8]) -> [u8; 32] {
+    let mut hash =
+        DefaultResolver.resolve_hash(&HashChoice::Blake2s).expect("the workspace builds snow with its BLAKE2 feature");
+    let mut digest = [0; 32];
+    hash.hmac(USERS_DOMAIN, rule, &mut digest);
+    digest
 }
 
 /// One side of a handshake. `preamble` is what the initiator sent in clear: mixed in, it cannot be changed on the way.

@@ -63,6 +63,7 @@ pub use peer::Peer;
 pub use pool::{Pool, PoolOptions};
 pub use request::{Reply, Request};
 pub use secret::clients_key::check_clients_key;
+pub use secret::grants::{GrantHolder, GrantMaker};
 pub use secret::key::{Grant, KeyRoles, KeyRules};
 pub use secret::proofs::Prover;
 pub use secret::{Secret, SecretError};

@@ -122,6 +122,9 @@ codes! {
     IS_SPLIT = 4113;
     /// An access rule keeps the client below a directory, and this storage service was not shown that the file is: show a proof, and send again.
     PROOF_NEEDED = 4114;
+    /// The client's rule is about users, and this storage service was not shown that one of them may do that with the file: show a grant, and send
+    /// again.
+    GRANT_NEEDED = 4115;
     /// The sender was removed from the cluster by an operator; it must stop and not come back with this directory.
     REMOVED = 4120;
 }

@@ -46,6 +46,7 @@ pub mod slots;
 pub mod splitmix;
 pub mod stats;
 pub mod storage;
+pub mod storage_grants;
 pub mod stripe;
 pub mod subtree_proofs;
 pub mod time;
@@ -90,6 +91,8 @@ pub mod message_type {
     pub const STORAGE_REPLICAS: u16 = 0x0211;
     /// Client to storage: body is a list of [`crate::subtree_proofs::InodeProof`], the reply's is empty.
     pub const STORAGE_PROOFS: u16 = 0x0204;
+    /// Client to storage: body is a list of [`crate::storage_grants::StorageGrant`], the reply's is empty.
+    pub const STORAGE_GRANTS: u16 = 0x0205;
     /// Command line to storage: body is a [`crate::raid::RaidRequest`], the reply's a [`crate::raid::RaidState`].
     pub const STORAGE_RAID: u16 = 0x0220;
     /// Command line to storage: body is a [`crate::scrub::ScrubRequest`], the reply's a [`crate::scrub::ScrubState`].

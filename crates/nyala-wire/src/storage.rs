@@ -8,6 +8,7 @@
 use crate::error::{ErrorCode, WireError};
 pub use crate::ids::ChunkFileId;
 use crate::ids::{InodeId, SessionId, TargetId};
+use crate::storage_grants::StorageRights;
 use crate::walk::{WalkAt, WalkPiece};
 use minicbor::{Decode, Encode};
 use zerocopy::little_endian::{U16, U32, U64};
@@ -227,14 +228,14 @@ impl StorageRequest {
 }
 
 impl StorageOp {
-    /// The inodes whose chunks it uses, if it is asked about `inode`: a sync, and what is about a whole target, none.
-    pub fn inodes(&self, inode: InodeId) -> Vec<InodeId> {
+    /// The inodes whose chunks it uses, and how, if it is asked about `inode`: a sync, and what is about a whole target, none.
+    pub fn uses(&self, inode: InodeId) -> Vec<(InodeId, StorageRights)> {
         use StorageOp::{Allocate, Copy, Fence, List, Punch, Repair, Seek, Stat, Sync, Truncate, Unlink, Walk};
         match self {
-            Truncate { .. } | Punch { .. } | Unlink | Stat | Seek { .. } | Repair { .. } | Allocate { .. } => {
-                vec![inode]
-            }
-            Copy { from, .. } => vec![inode, from.inode],
+            Truncate { .. } | Punch { .. } | Unlink | Allocate { .. } => vec![(inode, StorageRights::Write)],
+            // A repair makes a damaged copy what the others are; whoever reads the file may ask for it.
+            Stat | Seek { .. } | Repair { .. } => vec![(inode, StorageRights::Read)],
+            Copy { from, .. } => vec![(inode, StorageRights::Write), (from.inode, StorageRights::Read)],
             Sync | Fence { .. } | Walk { .. } | List { .. } => Vec::new(),
         }
     }

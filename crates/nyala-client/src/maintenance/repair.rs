@@ -12,11 +12,12 @@ use crate::rpc::cluster::Cluster;
 use crate::rpc::storage::ChunkRange;
 use nyala_wire::storage::{ChunkFileId, StorageOp};
 use nyala_wire::{DataLocation, GroupId, TargetId};
+use std::sync::Arc;
 
 impl Cluster {
     /// The member `bad` of a group gets what a good one has.
     pub(crate) async fn repair_copy(
-        &self,
+        self: &Arc<Cluster>,
         group: GroupId,
         file: ChunkFileId,
         (offset, len): (u64, u32),
@@ -26,14 +27,14 @@ impl Cluster {
     }
 
     /// Removes a chunk file of an inode that does not exist from one target.
-    pub(crate) async fn remove_chunk_file(&self, file: ChunkFileId, target: TargetId) -> Result<()> {
+    pub(crate) async fn remove_chunk_file(self: &Arc<Cluster>, file: ChunkFileId, target: TargetId) -> Result<()> {
         let chunk =
             ChunkRange { inode: file.inode, location: DataLocation::Target(target), index: file.index, offset: 0 };
         self.storage_done("remove a chunk file", chunk, StorageOp::Unlink).await
     }
 
     /// Returns when all changes of a chunk file that were under way are on all members.
-    pub(crate) async fn settled(&self, group: GroupId, file: ChunkFileId) -> Result<()> {
+    pub(crate) async fn settled(self: &Arc<Cluster>, group: GroupId, file: ChunkFileId) -> Result<()> {
         // The primary answers that in its turn among the changes.
         self.storage_op("wait for changes", chunk(group, file), StorageOp::Stat).await.map(drop)
     }

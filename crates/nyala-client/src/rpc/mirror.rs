@@ -14,14 +14,14 @@ use crate::rpc::failure::{Again, removed, sort_reply, sort_transport};
 use crate::rpc::logic::group_numbers::Numbers;
 use crate::rpc::reach::SUSPECT;
 use crate::rpc::retry::Retry;
-use crate::rpc::root::show_proofs;
+use crate::rpc::show::{Uses, is_asked_for, show};
 use crate::rpc::transport::ReachFuture;
 use nyala_transport::{Endpoint, Frame, Request, TransportError};
 use nyala_wire::codec::decode;
 use nyala_wire::map::{Group, MemberState, Reachability};
 use nyala_wire::mgmt::MgmtRequest;
 use nyala_wire::mirror::GroupHeader;
-use nyala_wire::{ErrorCode, GroupId, InodeId, TargetId, WireError, message_type};
+use nyala_wire::{ErrorCode, GroupId, TargetId, WireError, message_type};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -72,8 +72,8 @@ enum Step {
     Done(Frame),
     /// At once, the primary this time.
     AskPrimary,
-    /// At once, after the member was shown proofs.
-    ShowProofs,
+    /// At once, after the member was shown what this code asks for.
+    Show(ErrorCode),
     Again(Again),
 }
 
@@ -147,11 +147,11 @@ impl Cluster {
         true
     }
 
-    /// Sends to a group until a member answers with success or an error that repetition does not cure. `inodes`: whose chunks are used.
+    /// Sends to a group until a member answers with success or an error that repetition does not cure. `uses`: whose chunks are used, and how.
     pub(crate) async fn group_call(
-        &self,
+        self: &Arc<Cluster>,
         what: &'static str,
-        (group, inodes): (GroupId, &[InodeId]),
+        (group, uses): (GroupId, Uses<'_>),
         mut reader: Option<&mut Reader>,
         retry: &mut Retry,
         mut make: impl FnMut() -> Request,
@@ -172,8 +172,8 @@ impl Cluster {
                     match self.sort(what, member, answer, reader.as_deref_mut()).await? {
                         Step::Done(frame) => return Ok(frame),
                         Step::AskPrimary => continue,
-                        Step::ShowProofs => {
-                            show_proofs(self, what, endpoint, inodes, &mut shown).await?;
+                        Step::Show(code) => {
+                            show(self, what, endpoint, (code, uses), &mut shown).await?;
                             continue;
                         }
                         Step::Again(why) => why,
@@ -214,8 +214,8 @@ impl Cluster {
                         return Ok(Step::AskPrimary);
                     }
                 }
-                if error.code == ErrorCode::PROOF_NEEDED {
-                    return Ok(Step::ShowProofs);
+                if is_asked_for(error.code) {
+                    return Ok(Step::Show(error.code));
                 }
                 sort_reply(what, error.clone())?;
                 // A short pause: it is over as soon as the group has agreed.

@@ -25,4 +25,5 @@ pub(crate) mod root;
 pub(crate) mod session;
 pub(crate) mod session_close;
 pub(crate) mod sessions;
+pub(crate) mod show;
 pub(crate) mod storage;

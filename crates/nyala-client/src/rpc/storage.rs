@@ -17,7 +17,7 @@ use crate::rpc::logic::checksum;
 use crate::rpc::logic::segments::Segments;
 use crate::rpc::mirror::{Reader, STORAGE_TIMEOUT};
 use crate::rpc::retry::Retry;
-use crate::rpc::root::show_proofs;
+use crate::rpc::show::{Uses, is_asked_for, show};
 use bytes::Bytes;
 use nyala_transport::{Frame, Request};
 use nyala_wire::codec::{decode, encode};
@@ -26,6 +26,7 @@ use nyala_wire::storage::{
     BLOCK_BYTES, ChunkFileId, MAX_IO_BYTES, READ_IN_PLACE, ReadHeader, ReadReplyHeader, Stamp, StorageOp, StorageReply,
     StorageRequest, WriteHeader, WriteReplyHeader, WriteVerifier, decode_bulk, encode_bulk,
 };
+use nyala_wire::storage_grants::StorageRights;
 use nyala_wire::{DataLocation, ErrorCode, InodeId, SessionId, TargetId, WireError, message_type};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -100,23 +101,23 @@ impl Cluster {
 
     /// Sends to a target, or to the primary of a mirror group.
     async fn call_at(
-        &self,
+        self: &Arc<Cluster>,
         what: &'static str,
-        (location, inodes): (DataLocation, &[InodeId]),
+        (location, uses): (DataLocation, Uses<'_>),
         retry: &mut Retry,
         make: impl FnMut() -> Request,
     ) -> Result<Frame> {
         match location {
-            DataLocation::Target(target) => self.storage_call(what, (target, inodes), retry, make).await,
-            DataLocation::Group(group) => self.group_call(what, (group, inodes), None, retry, make).await,
+            DataLocation::Target(target) => self.storage_call(what, (target, uses), retry, make).await,
+            DataLocation::Group(group) => self.group_call(what, (group, uses), None, retry, make).await,
         }
     }
 
-    /// Sends to a target until it answers with success or an error that repetition does not cure. `inodes`: whose chunks are used.
+    /// Sends to a target until it answers with success or an error that repetition does not cure. `uses`: whose chunks are used, and how.
     async fn storage_call(
-        &self,
+        self: &Arc<Cluster>,
         what: &'static str,
-        (target, inodes): (TargetId, &[InodeId]),
+        (target, uses): (TargetId, Uses<'_>),
         retry: &mut Retry,
         mut make: impl FnMut() -> Request,
     ) -> Result<Frame> {
@@ -131,8 +132,8 @@ impl Cluster {
                         Ok(frame) if !frame.is_error() => return Ok(frame),
                         Ok(frame) => {
                             let error: WireError = decode(&frame.body).map_err(Error::server(what))?;
-                            if error.code == ErrorCode::PROOF_NEEDED {
-                                show_proofs(self, what, endpoint, inodes, &mut shown).await?;
+                            if is_asked_for(error.code) {
+                                show(self, what, endpoint, (error.code, uses), &mut shown).await?;
                                 continue;
                             }
                             sort_reply(what, error)?
@@ -189,7 +190,7 @@ impl Cluster {
     }
 
     async fn write_once(
-        &self,
+        self: &Arc<Cluster>,
         chunk: ChunkRange,
         data: Bytes,
         bound: Bound,
@@ -221,14 +222,19 @@ impl Cluster {
             Request::new(message_type::STORAGE_WRITE, body.clone()).with_payload(vec![data.clone()])
         };
         let reply = self
-            .call_at("write data", (chunk.location, &[chunk.inode]), &mut Retry::bound("write data", bound), make)
+            .call_at(
+                "write data",
+                (chunk.location, &[(chunk.inode, StorageRights::Write)]),
+                &mut Retry::bound("write data", bound),
+                make,
+            )
             .await?;
         let (header, _) = decode_bulk::<WriteReplyHeader>(&reply.body).map_err(|_| unexpected_reply("write data"))?;
         Ok(header.verifier())
     }
 
-    /// Reads and checks data: exactly `len` bytes, zeros where nothing is stored, as segments that start at `file_offset`.
-    pub(crate) async fn read_bulk(&self, chunk: ChunkRange, len: u64, file_offset: u64) -> Result<Segments> {
+    /// Reads and checks data: exactly `len` bytes, zeros where nothing is stored, as segments that start at `at` in the file.
+    pub(crate) async fn read_bulk(self: &Arc<Self>, chunk: ChunkRange, len: u64, at: u64) -> Result<Segments> {
         let mut retry = Retry::new("read data");
         let (mut damaged, mut doubtful) = (0, 0);
         let mut reader = Reader::new(chunk.inode.0 ^ u64::from(chunk.index) ^ (chunk.offset / SPREAD_BYTES));
@@ -238,13 +244,11 @@ impl Cluster {
                 self.ctx.stats.storage_reads.add(1);
                 Request::new(message_type::STORAGE_READ, body.clone())
             };
-            let inodes = &[chunk.inode];
+            let uses = &[(chunk.inode, StorageRights::Read)];
             let answer = match chunk.location {
-                DataLocation::Target(target) => {
-                    self.storage_call("read data", (target, inodes), &mut retry, make).await
-                }
+                DataLocation::Target(target) => self.storage_call("read data", (target, uses), &mut retry, make).await,
                 DataLocation::Group(group) => {
-                    self.group_call("read data", (group, inodes), Some(&mut reader), &mut retry, make).await
+                    self.group_call("read data", (group, uses), Some(&mut reader), &mut retry, make).await
                 }
             };
             let frame = match answer {
@@ -258,7 +262,7 @@ impl Cluster {
                 }
                 other => other?,
             };
-            if let Some(segments) = check_read(chunk, len, file_offset, &frame)? {
+            if let Some(segments) = check_read(chunk, len, at, &frame)? {
                 return Ok(segments);
             }
             damaged += 1;
@@ -291,7 +295,7 @@ impl Cluster {
     }
 
     /// A member's copy is damaged: has it repaired where another one is there, which is asked then.
-    async fn repaired(&self, chunk: ChunkRange, len: u64, reader: &mut Reader) -> bool {
+    async fn repaired(self: &Arc<Cluster>, chunk: ChunkRange, len: u64, reader: &mut Reader) -> bool {
         let (DataLocation::Group(group), Some(bad)) = (chunk.location, reader.last) else { return false };
         reader.avoid.push(bad);
         if !self.other_copy(group, &reader.avoid).await {
@@ -357,7 +361,7 @@ impl Cluster {
 
     /// What changes nothing that somebody wrote.
     pub(crate) async fn storage_op(
-        &self,
+        self: &Arc<Cluster>,
         what: &'static str,
         chunk: ChunkRange,
         op: StorageOp,
@@ -369,7 +373,7 @@ impl Cluster {
 
     /// What changes something names the session that it was accepted under, however often it is sent.
     async fn send_op(
-        &self,
+        self: &Arc<Cluster>,
         what: &'static str,
         chunk: ChunkRange,
         op: StorageOp,
@@ -379,16 +383,21 @@ impl Cluster {
         let file = ChunkFileId { inode: chunk.inode, index: chunk.index };
         let slot = if op.is_change() { self.slot_for(chunk.location) } else { None };
         let stamp = slot.as_ref().map(Slot::stamp);
-        let inodes = op.inodes(chunk.inode);
+        let uses = op.uses(chunk.inode);
         let request = StorageRequest { stamp, ..StorageRequest::new(chunk.target(), file, op).of_session(sender) };
         let body = Bytes::from(encode(&request));
         let make = || Request::new(message_type::STORAGE, body.clone());
-        let frame = self.call_at(what, (chunk.location, &inodes), &mut retry, make).await?;
+        let frame = self.call_at(what, (chunk.location, &uses), &mut retry, make).await?;
         decode(&frame.body).map_err(Error::server(what))
     }
 
     /// The same where the reply is just success.
-    pub(crate) async fn storage_done(&self, what: &'static str, chunk: ChunkRange, op: StorageOp) -> Result<()> {
+    pub(crate) async fn storage_done(
+        self: &Arc<Cluster>,
+        what: &'static str,
+        chunk: ChunkRange,
+        op: StorageOp,
+    ) -> Result<()> {
         match self.storage_op(what, chunk, op).await? {
             StorageReply::Done => Ok(()),
             _ => Err(unexpected_reply(what)),

@@ -8,6 +8,7 @@
 
 pub(super) mod ids;
 pub(super) mod shown_ids;
+pub(super) mod storage_grants;
 pub(super) mod subtree;
 
 use nyala_transport::{KeyRules, Role};

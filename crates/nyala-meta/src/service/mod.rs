@@ -294,6 +294,8 @@ impl MetaService {
         if let Some(subtree) = &subtree {
             subtree.check(&decoded, &request.payload)?;
         }
+        let granter =
+            access::storage_grants::granter(&decoded.op, held.as_ref(), (&self.host.secret, state.member.cluster()));
         let finds = subtree.is_some() && access::subtree::finds(&decoded.op);
         access::ids::take(rule, &mut decoded)?;
         self.metrics.asked(&decoded);
@@ -307,6 +309,7 @@ impl MetaService {
         self.host.group().inspect(|group| group.asked());
         catch_up(&state.member, MapVersion(request.header.map_version)).await;
         let (mut body, position) = driver.request(decoded, came).await?;
+        body = access::storage_grants::with_code(granter, body)?;
         let proven = subtree.map(|subtree| subtree.proven(finds, &body)).transpose()?;
         if let Some(rule) = rule {
             body = access::shown_ids::shown(rule, list, body)?;

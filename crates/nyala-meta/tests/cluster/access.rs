@@ -183,7 +183,7 @@ async fn lies_to_metadata(liar: &mut Liar, tree: &Tree) {
     }
 }
 
-fn read_of(target: TargetId, inode: InodeId) -> Vec<u8> {
+pub fn read_of(target: TargetId, inode: InodeId) -> Vec<u8> {
     let header = ReadHeader {
         target: target.0.into(),
         inode: inode.0.into(),

@@ -6,6 +6,7 @@
 mod access;
 mod coherence;
 mod durable;
+mod grants;
 mod harness;
 mod keys;
 mod locks;

@@ -19,21 +19,21 @@ use std::time::{Duration, Instant};
 const ROOT: InodeId = InodeId::ROOT;
 
 /// A key's holder that speaks the protocol itself.
-struct Liar {
+pub struct Liar {
     to: Connection,
     session: SessionId,
     sequence: u64,
 }
 
 impl Liar {
-    async fn connect(meta: SocketAddr, key: &KeyEntry, session: u64) -> Liar {
+    pub async fn connect(meta: SocketAddr, key: &KeyEntry, session: u64) -> Liar {
         let to = Connection::connect(meta, &with(key, "client", Role::Client)).await.unwrap();
         let mut liar = Liar { to, session: SessionId(session), sequence: 0 };
         liar.ask(MetaOp::SessionOpen { client: "liar".to_owned() }, None).await.unwrap();
         liar
     }
 
-    async fn ask(&mut self, op: MetaOp, says: Option<(u32, u32)>) -> Result<MetaReply, ErrorCode> {
+    pub async fn ask(&mut self, op: MetaOp, says: Option<(u32, u32)>) -> Result<MetaReply, ErrorCode> {
         let sequence = if op.is_change() { self.sequence + 1 } else { 0 };
         self.sequence = self.sequence.max(sequence);
         let user = |(uid, gid)| {
@@ -55,7 +55,7 @@ fn name(text: &str) -> Name {
     Name::new(text.as_bytes()).unwrap()
 }
 
-async fn set_rule(mgmt: SocketAddr, admin: &HandshakeConfig, rule: KeyRule) {
+pub async fn set_rule(mgmt: SocketAddr, admin: &HandshakeConfig, rule: KeyRule) {
     let to = Connection::connect(mgmt, admin).await.unwrap();
     assert_eq!(
         answer(&to, MGMT, codec::encode(&MgmtRequest::SetKeyRule(rule))).await.map(|body| codec::decode(&body)),
@@ -63,18 +63,18 @@ async fn set_rule(mgmt: SocketAddr, admin: &HandshakeConfig, rule: KeyRule) {
     );
 }
 
-async fn client(mgmt: SocketAddr, key: &KeyEntry, name: &str) -> Client {
+pub async fn client(mgmt: SocketAddr, key: &KeyEntry, name: &str) -> Client {
     // Under the name that servers have for the key, as `nyala secret export` writes it.
     let secret = Secret::from_keys(&KeyFile { keys: vec![key.clone()] });
     let config = ClientConfig { retry_timeout: Duration::from_secs(60), ..ClientConfig::new(vec![mgmt], secret, name) };
     Client::connect(config).await.unwrap()
 }
 
-fn user(uid: u32) -> ActingUser {
+pub fn user(uid: u32) -> ActingUser {
     ActingUser { uid, gid: uid, pid: 0, groups: |_| Vec::new() }
 }
 
-fn refused<T>(outcome: nyala_client::Result<T>, code: ErrorCode, what: &str) {
+pub fn refused<T>(outcome: nyala_client::Result<T>, code: ErrorCode, what: &str) {
     let outcome = outcome.map(drop);
     assert!(outcome.as_ref().is_err_and(|error| error.is(code)), "{what}: {outcome:?}");
 }

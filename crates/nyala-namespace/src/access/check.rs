@@ -18,6 +18,7 @@ pub fn check(change: &mut Change, env: &Env, who: &Caller, op: &MetaOp) -> Step<
         MetaOp::ReadDir { dir, .. } => need(change, who, *dir, READ),
         MetaOp::GetXattr { inode, name } => read_xattr(change, who, *inode, name),
         MetaOp::FileInfo { inode } | MetaOp::Open { inode } => use_file(change, who, *inode),
+        MetaOp::StorageGrant(inode) => use_file(change, who, *inode),
         MetaOp::Acquire { inode } => match env.want.has(Want::WRITE) {
             true => need_any(change, who, *inode, &[WRITE]),
             false => use_file(change, who, *inode),
@@ -33,8 +34,7 @@ pub fn check(change: &mut Change, env: &Env, who: &Caller, op: &MetaOp) -> Step<
             if writes || commit.allocated.is_some() { write_file(change, who, commit.inode) } else { Ok(()) }
         }
         MetaOp::PutInline(put) => may_put(change, who, put),
-        // Each for itself: `ns::content`.
-        MetaOp::PutInlines { .. } => Ok(()),
+        MetaOp::PutInlines { .. } => Ok(()), // each for itself: `ns::content`
         MetaOp::Create { .. }
         | MetaOp::Mkdir { .. }
         | MetaOp::Symlink { .. }

@@ -19,3 +19,4 @@ mod permission;
 pub use check::{check, may_put, may_see_content};
 pub use names::owned_elsewhere;
 pub use parts::check as check_part;
+pub use permission::storage_rights;

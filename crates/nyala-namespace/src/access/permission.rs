@@ -6,6 +6,7 @@ use crate::acl::{ACCESS, Acl, Class};
 use crate::change::{Change, Step};
 use crate::ns::xattr_rows;
 use nyala_wire::meta::Caller;
+use nyala_wire::storage_grants::StorageRights;
 use nyala_wire::{ErrorCode, InodeId};
 
 /// To read it, or list it.
@@ -77,6 +78,13 @@ pub fn may(change: &mut Change, who: &Caller, inode: InodeId, wanted: u16) -> St
         None => None,
     };
     Ok(allows(who, &list.unwrap_or_else(|| Acl::of_perm(perm)), (uid, gid), wanted))
+}
+
+/// What the caller may do with a file's chunks, if it may use the file at all. Who may write it reads it, as with inline content: a write
+/// of a part of a page or block begins with a read.
+pub fn storage_rights(change: &mut Change, who: &Caller, inode: InodeId) -> Step<StorageRights> {
+    let writes = owns(change, who, inode)? || may(change, who, inode, WRITE)?;
+    Ok(if writes { StorageRights::Write } else { StorageRights::Read })
 }
 
 /// What a list says. Of one user the first class counts that it is in; of several, each class that somebody may be in.

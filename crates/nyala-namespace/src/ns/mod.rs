@@ -74,7 +74,7 @@ pub fn dispatch(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> 
         MetaOp::Fragments(dir) => fragments::list(change, *dir),
         MetaOp::FileInfo { inode } | MetaOp::Acquire { inode } => open::file_info(change, *inode),
         MetaOp::Create { entry, exclusive } => create::file(change, env, entry, *exclusive),
-        MetaOp::Open { inode } => open::open(change, env, *inode),
+        MetaOp::Open { .. } | MetaOp::StorageGrant(_) => open::run(change, env, op),
         MetaOp::Close { inode } => open::close(change, env.session, *inode),
         MetaOp::Mkdir { entry } => mkdir::run(change, env, entry),
         MetaOp::Mknod { entry, kind, rdev, pattern } => create::node(change, env, entry, (*kind, *rdev), *pattern),

@@ -5,10 +5,21 @@
 use super::env::Env;
 use super::inline;
 use super::inodes::destroy;
+use crate::access;
 use crate::change::{Change, Step};
 use crate::keys;
-use nyala_wire::meta::{FileReply, InlineContent, MetaReply};
+use nyala_wire::meta::{FileReply, InlineContent, MetaOp, MetaReply};
+use nyala_wire::storage_grants::{StorageGrant, StorageRights};
 use nyala_wire::{ErrorCode, FileKind, InodeId, SessionId};
+
+/// Runs one of the operations on files that are to be used.
+pub fn run(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
+    match op {
+        MetaOp::Open { inode } => open(change, env, *inode),
+        MetaOp::StorageGrant(inode) => storage_grant(change, env, *inode),
+        _ => Err(ErrorCode::UNKNOWN_MESSAGE.into()),
+    }
+}
 
 /// Opens a file.
 pub fn open(change: &mut Change, env: &Env, inode: InodeId) -> Step<MetaReply> {
@@ -28,6 +39,15 @@ pub fn open_here(change: &mut Change, session: SessionId, inode: InodeId) -> Ste
 /// What there is to know about a file, without opening it.
 pub fn file_info(change: &mut Change, inode: InodeId) -> Step<MetaReply> {
     Ok(MetaReply::Opened(Box::new(look(change, inode)?)))
+}
+
+/// What a client may do with a file's chunks. Its code is added where the keys are: here it is zeros.
+pub fn storage_grant(change: &mut Change, env: &Env, inode: InodeId) -> Step<MetaReply> {
+    if change.inode(inode)?.file.is_none() {
+        return Err(ErrorCode::INVALID.into());
+    }
+    let rights = env.user.map_or(Ok(StorageRights::Write), |who| access::storage_rights(change, who, inode))?;
+    Ok(MetaReply::StorageGrant(StorageGrant { inode, rights, code: [0; 16].into() }))
 }
 
 /// The same as it is part of other replies.

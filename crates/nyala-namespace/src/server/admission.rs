@@ -26,9 +26,11 @@ pub fn is_admitted(state: &State, request: &MetaRequest) -> bool {
 fn is_needed(state: &State, request: &MetaRequest) -> bool {
     match &request.op {
         MetaOp::DelegationPoll { .. } | MetaOp::DelegationReturn { .. } | MetaOp::Close { .. } | MetaOp::Sync => true,
-        MetaOp::Commit(_) | MetaOp::PutInline(_) | MetaOp::PutInlines { .. } | MetaOp::FileInfo { .. } => {
-            state.delegations.is_unconfirmed(request.session)
-        }
+        MetaOp::Commit(_)
+        | MetaOp::PutInline(_)
+        | MetaOp::PutInlines { .. }
+        | MetaOp::FileInfo { .. }
+        | MetaOp::StorageGrant(_) => state.delegations.is_unconfirmed(request.session),
         _ => false,
     }
 }

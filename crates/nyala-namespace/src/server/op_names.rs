@@ -42,6 +42,7 @@ ops! {
     MergeDir = "merge_dir",
     Sync = "sync",
     FileInfo = "file_info",
+    StorageGrant = "storage_grant",
     Create = "create",
     Open = "open",
     Close = "close",

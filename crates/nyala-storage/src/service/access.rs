@@ -7,15 +7,20 @@
 //! not. Every operation is named here, so that a new one cannot be forgotten. A request that a member of a mirror group passes on
 //! to the primary was looked at by that member, as what its sender is.
 
-pub(super) mod subtree;
+mod grants;
+mod recent;
+mod subtree;
 
-use nyala_transport::{KeyRules, Role};
+use grants::ShownGrants;
+use nyala_transport::{GrantHolder, KeyRules, Role, Secret};
 use nyala_wire::message_type::{
-    STORAGE, STORAGE_GROUP, STORAGE_PROOFS, STORAGE_RAID, STORAGE_READ, STORAGE_REPLICA, STORAGE_REPLICAS,
-    STORAGE_SCRUB, STORAGE_WRITE,
+    STORAGE, STORAGE_GRANTS, STORAGE_GROUP, STORAGE_PROOFS, STORAGE_RAID, STORAGE_READ, STORAGE_REPLICA,
+    STORAGE_REPLICAS, STORAGE_SCRUB, STORAGE_WRITE,
 };
+use nyala_wire::restriction::Restriction;
 use nyala_wire::storage::StorageOp;
-use nyala_wire::{ErrorCode, InodeId, WireError};
+use nyala_wire::storage_grants::StorageRights;
+use nyala_wire::{ClusterId, ErrorCode, InodeId, WireError};
 use subtree::ProvenInodes;
 
 /// Who asks, as far as it is proven.
@@ -25,8 +30,29 @@ pub(super) struct Asker {
     pub rules: KeyRules,
     /// The directory that it must not leave.
     pub root: Option<InodeId>,
+    /// Its rule is about users: it uses what it has grants of.
+    pub users: Option<GrantHolder>,
     /// An access rule does not let it in.
     pub refused: bool,
+}
+
+/// What clients have shown to this service.
+#[derive(Default)]
+pub(super) struct Shown {
+    proofs: ProvenInodes,
+    grants: ShownGrants,
+}
+
+impl Shown {
+    /// A client that is kept to a directory shows what lies below it.
+    pub fn proofs(&self, by: Asker, body: &[u8], secret: &Secret, cluster: ClusterId) -> Result<(), WireError> {
+        by.root.map_or(Ok(()), |root| self.proofs.show(body, root, secret, cluster))
+    }
+
+    /// A client whose rule is about users shows what was granted to it.
+    pub fn grants(&self, by: Asker, body: &[u8], secret: &Secret, cluster: ClusterId) -> Result<(), WireError> {
+        by.users.map_or(Ok(()), |holder| self.grants.show(body, holder, secret, cluster))
+    }
 }
 
 fn only(allowed: bool, says: &str) -> Result<(), WireError> {
@@ -34,6 +60,13 @@ fn only(allowed: bool, says: &str) -> Result<(), WireError> {
 }
 
 impl Asker {
+    /// `rules`: of its key's line in the secret file; `held`: what the map says. Both hold.
+    pub fn new(role: Role, mut rules: KeyRules, held: Option<&Restriction>) -> Asker {
+        let Some(held) = held else { return Asker { role, rules, root: None, users: None, refused: false } };
+        rules.read_only |= held.rule.read_only;
+        Asker { role, rules, root: held.root, users: GrantHolder::of(held), refused: held.refused }
+    }
+
     /// May it send such a message? Those that every service knows are for all.
     pub fn message(self, message_type: u16) -> Result<(), WireError> {
         if self.refused {
@@ -42,7 +75,7 @@ impl Asker {
         }
         let data = matches!(self.role, Role::Client | Role::Cli | Role::Meta | Role::Storage);
         match message_type {
-            STORAGE | STORAGE_READ | STORAGE_GROUP | STORAGE_PROOFS => {
+            STORAGE | STORAGE_READ | STORAGE_GROUP | STORAGE_PROOFS | STORAGE_GRANTS => {
                 only(data, "only clients, metadata and storage services use data")
             }
             STORAGE_WRITE => only(data, "only clients, metadata and storage services use data").and(self.writes()),
@@ -63,9 +96,18 @@ impl Asker {
         }
     }
 
-    /// May it use the chunk files of an inode? `proven`: what was shown to this service.
-    pub fn uses(self, proven: &ProvenInodes, inode: InodeId) -> Result<(), WireError> {
-        self.root.map_or(Ok(()), |root| proven.check(root, inode))
+    /// Whether it has to show something of the files that it uses.
+    pub fn shows(self) -> bool {
+        self.root.is_some() || self.users.is_some()
+    }
+
+    /// May it do that with the chunk files of an inode? `shown`: to this service. A grant says of the directory what a proof says.
+    pub fn uses(self, shown: &Shown, inode: InodeId, rights: StorageRights) -> Result<(), WireError> {
+        match (self.users, self.root) {
+            (Some(holder), _) => shown.grants.check(holder, inode, rights),
+            (None, Some(root)) => shown.proofs.check(root, inode),
+            (None, None) => Ok(()),
+        }
     }
 
     /// May it have that done to a chunk file?

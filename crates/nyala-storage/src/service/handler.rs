@@ -2,8 +2,7 @@
 
 //! From frames to tasks and back. Failure model: see the parent module; every request is answered.
 
-use super::access::Asker;
-use super::access::subtree::ProvenInodes;
+use super::access::{Asker, Shown};
 use super::metrics::{Metrics, Op};
 use super::mirror::{self, Answered, Mirrors, ThreadContext};
 use super::pass_on::PassOn;
@@ -23,6 +22,7 @@ use nyala_wire::mgmt::ServiceStats;
 use nyala_wire::storage::{
     ChunkFileId, MAX_IO_BYTES, StorageOp, StorageReply, StorageRequest, blocks_touched, encode_bulk,
 };
+use nyala_wire::storage_grants::StorageRights;
 use nyala_wire::walk::WalkAt;
 use nyala_wire::{ErrorCode, TargetId, WireError, codec, message_type};
 use std::collections::{BTreeMap, HashMap};
@@ -46,7 +46,7 @@ pub struct StorageService {
     scrubs: Arc<Scrubs>,
     pass_on: PassOn,
     secret: Secret,
-    proven: Arc<ProvenInodes>,
+    shown: Arc<Shown>,
     metrics: Arc<Metrics>,
     pages: Pages,
 }
@@ -83,7 +83,7 @@ impl StorageService {
         member: Member,
         reads: Arc<Semaphore>,
         mirrors: Arc<Mirrors>,
-        (sessions, scrubs, proven): (Arc<Sessions>, Arc<Scrubs>, Arc<ProvenInodes>),
+        (sessions, scrubs, shown): (Arc<Sessions>, Arc<Scrubs>, Arc<Shown>),
         handshake: HandshakeConfig,
         (metrics, pages): (Arc<Metrics>, Pages),
     ) -> StorageService {
@@ -100,7 +100,7 @@ impl StorageService {
             scrubs,
             pass_on,
             secret,
-            proven,
+            shown,
             metrics,
             pages,
         }
@@ -108,19 +108,7 @@ impl StorageService {
 
     /// The rules of its key are those of its line in the secret file, and those that the map has.
     fn asker(&self, peer: &PeerInfo) -> Asker {
-        let mut rules = peer.grant.rules;
-        let held = self.member.watch().restriction(peer);
-        rules.read_only |= held.as_ref().is_some_and(|held| held.rule.read_only);
-        let root = held.as_ref().and_then(|held| held.root);
-        Asker { role: peer.role, rules, root, refused: held.is_some_and(|held| held.refused) }
-    }
-
-    /// A client that is kept to a directory shows what lies below it.
-    fn proofs(&self, asker: Asker, body: &[u8]) -> Result<Reply, WireError> {
-        if let Some(root) = asker.root {
-            self.proven.show(body, root, &self.secret, self.member.cluster())?;
-        }
-        Ok(Reply::ok(Bytes::new()))
+        Asker::new(peer.role, peer.grant.rules, self.member.watch().restriction(peer).as_ref())
     }
 
     /// `op` becomes what is asked for, where the message alone does not say it.
@@ -133,7 +121,14 @@ impl StorageService {
             message_type::METRICS => Ok(Reply::ok(Bytes::new()).with_payload(self.pages.payload().await?)),
             message_type::STORAGE_WRITE => self.write(peer, asker, request).await,
             message_type::STORAGE_READ => self.read(asker, &request).await,
-            message_type::STORAGE_PROOFS => self.proofs(asker, &request.body),
+            message_type::STORAGE_PROOFS => {
+                self.shown.proofs(asker, &request.body, &self.secret, self.member.cluster())?;
+                Ok(Reply::ok(Bytes::new()))
+            }
+            message_type::STORAGE_GRANTS => {
+                self.shown.grants(asker, &request.body, &self.secret, self.member.cluster())?;
+                Ok(Reply::ok(Bytes::new()))
+            }
             message_type::STORAGE => Box::pin(part("disk", self.other(peer, asker, &request, op))).await,
             message_type::STORAGE_GROUP => self.mirrored(peer, asker, &request, op).await,
             message_type::STORAGE_RAID => super::raid::answer(&self.targets, &request).await,
@@ -166,7 +161,7 @@ impl StorageService {
 
     async fn write(&self, peer: &PeerInfo, asker: Asker, request: Frame) -> Result<Reply, WireError> {
         let (id, mut op) = request::write(&request.body, request.payload)?;
-        asker.uses(&self.proven, op.file.inode)?;
+        asker.uses(&self.shown, op.file.inode, StorageRights::Write)?;
         trace::inode(op.file.inode);
         let target = self.target(id)?;
         self.sessions.admit(peer, request.header.map_version, op.file.inode, op.session)?;
@@ -177,7 +172,7 @@ impl StorageService {
 
     async fn read(&self, asker: Asker, request: &Frame) -> Result<Reply, WireError> {
         let (id, ReadOp { file, offset, len, verify }) = request::read(&request.body)?;
-        asker.uses(&self.proven, file.inode)?;
+        asker.uses(&self.shown, file.inode, StorageRights::Read)?;
         trace::inode(file.inode);
         let target = self.target(id)?;
         let memory = self.read_memory(offset, len).await?;
@@ -197,8 +192,8 @@ impl StorageService {
         *op = Op::mirrored(call.kind());
         call.inode().into_iter().for_each(trace::inode);
         call.check(asker)?;
-        if asker.root.is_some() {
-            call.inodes().into_iter().try_for_each(|inode| asker.uses(&self.proven, inode))?;
+        if asker.shows() {
+            call.uses().into_iter().try_for_each(|(inode, rights)| asker.uses(&self.shown, inode, rights))?;
         }
         if let Some((inode, session)) = call.changes() {
             self.sessions.admit(peer, request.header.map_version, inode, session)?;
@@ -232,8 +227,8 @@ impl StorageService {
         *name = Op::other(&op);
         trace::inode(file.inode);
         asker.op(&op)?;
-        if asker.root.is_some() {
-            op.inodes(file.inode).into_iter().try_for_each(|inode| asker.uses(&self.proven, inode))?;
+        if asker.shows() {
+            op.uses(file.inode).into_iter().try_for_each(|(inode, rights)| asker.uses(&self.shown, inode, rights))?;
         }
         let target = self.target(id)?;
         let done = if op.is_stored() { StorageReply::Stored(target.verifier(id)) } else { StorageReply::Done };

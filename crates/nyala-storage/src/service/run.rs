@@ -2,7 +2,7 @@
 
 //! Start, life and end of a storage service. Failure model: see the parent module.
 
-use super::access::subtree::ProvenInodes;
+use super::access::Shown;
 use super::exports::Exports;
 use super::far_sets;
 use super::handler::{StorageService, read_budget};
@@ -213,13 +213,13 @@ fn start_cores(
     sessions: &Arc<Sessions>,
     handshake: &HandshakeConfig,
 ) -> Result<Vec<Ended>, StorageError> {
-    let proven = Arc::<ProvenInodes>::default();
+    let shown = Arc::<Shown>::default();
     let start = |server| {
         let MetricsPage { metrics, member, targets, mirrors, scrubs, reads, .. } = page;
         let (metrics, targets, member, reads) =
             ((metrics.clone(), pages.clone()), targets.clone(), member.clone(), reads.clone());
         let (mirrors, others) = (mirrors.clone(), handshake.clone());
-        let sessions = (sessions.clone(), scrubs.clone(), proven.clone());
+        let sessions = (sessions.clone(), scrubs.clone(), shown.clone());
         start_core(server, move || StorageService::new(targets, member, reads, mirrors, sessions, others, metrics))
     };
     servers.into_iter().map(start).collect()

@@ -14,6 +14,7 @@ pub mod clients_key;
 mod content;
 mod error;
 pub mod file;
+pub mod grants;
 pub mod key;
 pub mod key_file;
 pub mod proofs;

@@ -221,8 +221,11 @@ pub enum MetaOp {
     /// Make an empty directory whole again, so that it can be removed. Reply: `Done` once it is; `NOT_EMPTY`.
     #[n(25)]
     MergeDir(#[n(0)] InodeId),
-    /// Where a file's data could be moved to: a layout of this pattern, with the file's chunk size. Reply: `Layout`.
+    /// What the client may do with a file's chunks, whichever of its users asks. Reply: `StorageGrant`.
     #[n(26)]
+    StorageGrant(#[n(0)] InodeId),
+    /// Where a file's data could be moved to: a layout of this pattern, with the file's chunk size. Reply: `Layout`.
+    #[n(27)]
     MoveTargets {
         /// The file.
         #[n(0)]
@@ -432,11 +435,12 @@ pub enum MetaOp {
 impl MetaOp {
     /// Whether it changes something, and so carries a sequence number.
     pub fn is_change(&self) -> bool {
-        !matches!(
+        let session = matches!(self, Self::SessionOpen { .. } | Self::SessionClose | Self::StatFs | Self::Sync);
+        let asks = matches!(self, Self::Fragments(_) | Self::MergeDir(_) | Self::Replay(_) | Self::StorageGrant(_))
+            || matches!(self, Self::MoveTargets { .. });
+        let reads = matches!(
             self,
-            MetaOp::SessionOpen { .. }
-                | MetaOp::SessionClose
-                | MetaOp::Lookup { .. }
+            MetaOp::Lookup { .. }
                 | MetaOp::GetAttr { .. }
                 | MetaOp::GetAttrs { .. }
                 | MetaOp::ReadDir { .. }
@@ -444,9 +448,7 @@ impl MetaOp {
                 | MetaOp::GetXattr { .. }
                 | MetaOp::ListXattr { .. }
                 | MetaOp::EntryInfo { .. }
-                | MetaOp::StatFs
                 | MetaOp::GetParent { .. }
-                | MetaOp::Sync
                 | MetaOp::FileInfo { .. }
                 | MetaOp::DelegationPoll { .. }
                 | MetaOp::DelegationReturn { .. }
@@ -456,11 +458,8 @@ impl MetaOp {
                 | MetaOp::LockConfirm { .. }
                 | MetaOp::LockChecked { .. }
                 | MetaOp::Survived { .. }
-                | MetaOp::Replay(_)
-                | MetaOp::Fragments(_)
-                | MetaOp::MergeDir(_)
-                | MetaOp::MoveTargets { .. }
-        )
+        );
+        !session && !asks && !reads
     }
 
     /// About how many bytes the content of files takes in it.
@@ -499,6 +498,7 @@ impl MetaOp {
             | MetaOp::SetPattern { dir, .. }
             | MetaOp::Fragments(dir)
             | MetaOp::MergeDir(dir) => *dir,
+            MetaOp::StorageGrant(file) => *file,
             MetaOp::Commit(commit) => commit.inode,
             MetaOp::PutInline(put) => put.inode,
             MetaOp::PutInlines { puts } => puts.first()?.inode,

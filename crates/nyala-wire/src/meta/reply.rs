@@ -10,6 +10,7 @@ use crate::file_kind::FileKind;
 use crate::fragments::Fragment;
 use crate::ids::{InodeId, MapVersion, TargetId};
 use crate::name::Name;
+use crate::storage_grants::StorageGrant;
 use crate::stripe::{Layout, StripePattern};
 use bytes::Bytes;
 use minicbor::bytes::ByteVec;
@@ -245,8 +246,11 @@ pub enum MetaReply {
     /// Of what a split directory consists besides itself, in the order of their ranges; none: it is not split.
     #[n(20)]
     Fragments(#[n(0)] Vec<Fragment>),
-    /// Where a file's data could be.
+    /// To `StorageGrant`.
     #[n(21)]
+    StorageGrant(#[n(0)] StorageGrant),
+    /// Where a file's data could be.
+    #[n(22)]
     Layout(#[n(0)] Layout),
 }
 

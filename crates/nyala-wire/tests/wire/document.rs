@@ -141,6 +141,7 @@ fn structures_have_their_fields() {
     structures!(nyala_wire::walk::WalkAt, nyala_wire::walk::WalkPiece);
     structures!(nyala_wire::access_rules::AccessRule, nyala_wire::access_rules::Subtree);
     structures!(nyala_wire::subtree_proofs::InodeProof, nyala_wire::subtree_proofs::Proven);
+    structures!(nyala_wire::storage_grants::StorageGrant);
     structures!(nyala_wire::key_rules::KeyRule, nyala_wire::key_rules::IdRange, nyala_wire::audit::AuditRecord, Caller);
     structures!(Heartbeat, JoinMgmt, MgmtNode, MountAt, Register, RegisterTarget, Registered, StateChange);
     structures!(nyala_wire::raid::RaidMember, nyala_wire::raid::RaidRequest);
@@ -172,6 +173,7 @@ fn choices_have_their_numbers() {
     choices::<CapacityPool>();
     choices::<Placement>();
     choices::<nyala_wire::access_rules::Admit>();
+    choices::<nyala_wire::storage_grants::StorageRights>();
     choices::<nyala_wire::mgmt::MemberNews>();
     choices::<nyala_wire::mgmt::MgmtRole>();
 }
@@ -208,6 +210,7 @@ fn message_types_are_all_there() {
         STORAGE_READ,
         STORAGE_GROUP,
         STORAGE_PROOFS,
+        STORAGE_GRANTS,
         STORAGE_REPLICA,
         STORAGE_REPLICAS,
         STORAGE_RAID,

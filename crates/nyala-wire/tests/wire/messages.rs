@@ -120,7 +120,8 @@ enums! {
         23 Replay { 0 }
         24 Fragments { 0 }
         25 MergeDir { 0 }
-        26 MoveTargets { inode, pattern, avoid }
+        26 StorageGrant { 0 }
+        27 MoveTargets { inode, pattern, avoid }
         32 Create { entry, exclusive }
         33 Open { inode }
         34 Close { inode }
@@ -166,7 +167,8 @@ enums! {
         18 Position { 0 }
         19 Replayed { lost }
         20 Fragments { 0 }
-        21 Layout { 0 }
+        21 StorageGrant { 0 }
+        22 Layout { 0 }
     }
     Repair {
         0 RemoveName { dir, cookie, inode }

@@ -16,6 +16,7 @@ use nyala_wire::meta::Want;
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::mgmt::{Capacity, LinkReport, LinkState, RecallReport, ServiceStats, TargetCapacity, UnansweredRecall};
 use nyala_wire::storage::ChunkFileId;
+use nyala_wire::storage_grants::{StorageGrant, StorageRights};
 use nyala_wire::subtree_proofs::{InodeProof, Proven};
 use nyala_wire::trace::{TraceReply, TraceRequest, TracedPart, TracedRequest};
 use nyala_wire::{
@@ -80,6 +81,7 @@ structures! {
     Subtree { inode, path }
     InodeProof { inode, proof }
     Proven { root, proofs }
+    StorageGrant { inode, rights, code }
     IdRange { client, server, count }
     KeyRule { key, read_only, squash, anonymous_uid, anonymous_gid, users, groups }
     Group { id, kind, epoch, members, states, term, since, fencing, resync_stopped, full, losses, serves }
@@ -112,6 +114,7 @@ structures! {
 enums! {
     Admit { 0 Held {} 1 Free {} 2 Refused {} }
     Squash { 0 None {} 1 Root {} 2 All {} }
+    StorageRights { 0 Read {} 1 Write {} }
     CapacityPool { 0 Normal {} 1 Low {} 2 Emergency {} }
     Consistency { 0 Good {} 1 NeedsResync {} 2 Bad {} }
     FileKind { 0 File {} 1 Directory {} 2 Symlink {} 3 Fifo {} 4 Socket {} 5 CharDevice {} 6 BlockDevice {} }

@@ -5,6 +5,7 @@
 pub mod acknowledged;
 pub(crate) mod checksum;
 pub mod effects;
+pub(crate) mod grants;
 pub mod group_numbers;
 pub(crate) mod proofs;
 pub mod replay_log;

@@ -7,6 +7,7 @@
 //! any more (the keys of servers were changed meanwhile) is replaced when the name is looked up again. A proof is kept as long as this client
 //! lives, about 40 bytes for each inode that it was told of: programs may name an inode at any time.
 
+use super::grants::StorageGrants;
 use bytes::Bytes;
 use nyala_wire::InodeId;
 use nyala_wire::codec::{decode, encode};
@@ -25,6 +26,8 @@ pub(crate) struct Proofs {
     /// It is known whether there is one.
     asked: AtomicBool,
     known: RwLock<HashMap<InodeId, [u8; 16]>>,
+    /// What it was granted at storage.
+    pub(crate) grants: StorageGrants,
 }
 
 impl Proofs {

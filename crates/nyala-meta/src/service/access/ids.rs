@@ -19,7 +19,8 @@ pub fn take(rule: Option<&KeyRule>, request: &mut MetaRequest) -> Result<(), Wir
     };
     request.user = request.user.map(|uid| rule.user_to_server(uid));
     request.owner = owner(rule, request.caller.as_deref(), request.owner);
-    let said = request.caller.take();
+    // Storage knows hosts and no users: a grant is for whoever of them asks there.
+    let said = request.caller.take().filter(|_| !matches!(request.op, MetaOp::StorageGrant(_)));
     request.caller = Some(Box::new(said.map_or_else(|| Caller::anybody(rule), |said| said.under(rule))));
     match &mut request.op {
         MetaOp::SetAttr { set, .. } => set_attr(rule, set),

@@ -74,6 +74,7 @@ fn each_attr(reply: &mut MetaReply, mut show: impl FnMut(&mut Attr)) {
         | MetaReply::Position(_)
         | MetaReply::Replayed { .. }
         | MetaReply::Fragments(_)
-        | MetaReply::Layout(_) => {}
+        | MetaReply::Layout(_)
+        | MetaReply::StorageGrant(_) => {}
     }
 }

@@ -19,7 +19,7 @@ const ROLES: [(char, Role); 7] = [
 const FREE: KeyRules = KeyRules { read_only: false };
 const READ_ONLY: KeyRules = KeyRules { read_only: true };
 /// What a client with a read-only key may do.
-const READS: [&str; 27] = [
+const READS: [&str; 28] = [
     "SessionAdopt",
     "SessionOpen",
     "SessionClose",
@@ -36,6 +36,7 @@ const READS: [&str; 27] = [
     "Fragments",
     "Sync",
     "FileInfo",
+    "StorageGrant",
     "DelegationPoll",
     "DelegationReturn",
     "Acquire",

@@ -6,20 +6,15 @@
 //! clients with the same root, within bounds, and forgotten when this service ends; who is refused with `PROOF_NEEDED` shows its proof and sends
 //! again. Chunk files of inodes that exist no more stay away with their numbers, which are not given twice.
 
+use super::recent::Recent;
 use nyala_transport::{Prover, Secret};
 use nyala_wire::subtree_proofs::decode_proofs;
 use nyala_wire::{ClusterId, ErrorCode, InodeId, WireError};
-use parking_lot::Mutex;
-use std::collections::HashSet;
-
-/// Proven inodes that are remembered for sure; up to twice as many are.
-const REMEMBERED: usize = 1 << 16;
 
 /// What was proven to this service, as (root, inode).
 #[derive(Default)]
 pub struct ProvenInodes {
-    /// The newer half, and the older one, which goes when the newer is full.
-    halves: Mutex<[HashSet<(InodeId, InodeId)>; 2]>,
+    known: Recent<(InodeId, InodeId), ()>,
 }
 
 impl ProvenInodes {
@@ -29,33 +24,19 @@ impl ProvenInodes {
         if !shown.iter().all(|shown| prover.is_proof(shown.inode, &shown.proof)) {
             return Err(ErrorCode::ACCESS.with("that does not prove that the file is below this client's directory"));
         }
-        shown.iter().for_each(|shown| self.remember((root, shown.inode)));
+        shown.iter().for_each(|shown| self.known.remember((root, shown.inode), ()));
         Ok(())
     }
 
     /// May a client with this root use the chunk files of an inode?
     pub fn check(&self, root: InodeId, inode: InodeId) -> Result<(), WireError> {
-        let [newer, older] = &*self.halves.lock();
-        let known = (root, inode);
-        if newer.contains(&known) {
-            return Ok(());
-        }
-        match older.contains(&known) {
+        match self.known.get(&(root, inode)).is_some() {
             true => Ok(()),
             false => {
                 Err(ErrorCode::PROOF_NEEDED
                     .with("show that the file is below the directory that this client is kept to"))
             }
         }
-    }
-
-    fn remember(&self, known: (InodeId, InodeId)) {
-        let mut halves = self.halves.lock();
-        if halves[0].len() >= REMEMBERED {
-            halves.swap(0, 1);
-            halves[0].clear();
-        }
-        halves[0].insert(known);
     }
 }
 
@@ -91,15 +72,5 @@ mod tests {
         assert_eq!(known.show(&proof(mine, mine), ROOT, &secret, CLUSTER), Ok(()));
         assert_eq!(needed(ROOT, mine), Ok(()));
         assert_eq!(needed(InodeId(901), mine), Err(ErrorCode::PROOF_NEEDED), "another directory's clients");
-    }
-
-    #[test]
-    fn memory_is_bounded_and_the_newest_are_kept() {
-        let known = ProvenInodes::default();
-        let all = 3 * REMEMBERED as u64;
-        (0..all).for_each(|inode| known.remember((ROOT, InodeId(inode))));
-        let kept = (0..all).filter(|inode| known.check(ROOT, InodeId(*inode)).is_ok()).count();
-        assert!((REMEMBERED..=2 * REMEMBERED).contains(&kept), "{kept}");
-        assert!((all - REMEMBERED as u64..all).all(|inode| known.check(ROOT, InodeId(inode)).is_ok()));
     }
 }

@@ -3,8 +3,12 @@
 //! Every message and operation, for every role.
 
 use super::*;
+use nyala_transport::{GrantMaker, Prover};
 use nyala_wire::codec;
+use nyala_wire::key_rules::{KeyRule, Squash};
 use nyala_wire::message_type::{PING, STATS};
+use nyala_wire::storage_grants::StorageGrant;
+use nyala_wire::subtree_proofs::InodeProof;
 
 const ROLES: [(char, Role); 7] = [
     ('c', Role::Client),
@@ -17,7 +21,7 @@ const ROLES: [(char, Role); 7] = [
 ];
 
 fn asker(role: Role, read_only: bool) -> Asker {
-    Asker { role, rules: KeyRules { read_only }, root: None, refused: false }
+    Asker { role, rules: KeyRules { read_only }, root: None, users: None, refused: false }
 }
 
 #[test]
@@ -28,6 +32,7 @@ fn each_message_is_for_its_roles_alone() {
         (STORAGE_READ, "cmsa"),
         (STORAGE_GROUP, "cmsa"),
         (STORAGE_PROOFS, "cmsa"),
+        (STORAGE_GRANTS, "cmsa"),
         (STORAGE_REPLICA, "s"),
         (STORAGE_REPLICAS, "s"),
         (STORAGE_RAID, "a"),
@@ -92,10 +97,52 @@ fn each_operation_is_for_its_roles_and_rules_alone() {
 #[test]
 fn who_is_refused_may_nothing_and_who_is_kept_to_a_directory_has_to_prove() {
     let refused = Asker { refused: true, ..asker(Role::Client, false) };
-    for message_type in [STORAGE, STORAGE_READ, STORAGE_WRITE, STORAGE_GROUP, STORAGE_PROOFS, PING] {
+    for message_type in [STORAGE, STORAGE_READ, STORAGE_WRITE, STORAGE_GROUP, STORAGE_PROOFS, STORAGE_GRANTS, PING] {
         assert_eq!(refused.message(message_type).map_err(|error| error.code), Err(ErrorCode::ACCESS));
     }
-    let (proven, kept) = (ProvenInodes::default(), Asker { root: Some(InodeId(9)), ..asker(Role::Client, false) });
-    assert_eq!(kept.uses(&proven, InodeId(5)).map_err(|error| error.code), Err(ErrorCode::PROOF_NEEDED));
-    assert_eq!(asker(Role::Client, false).uses(&proven, InodeId(5)), Ok(()));
+    let (shown, kept) = (Shown::default(), Asker { root: Some(InodeId(9)), ..asker(Role::Client, false) });
+    let code = |asker: Asker, rights| asker.uses(&shown, InodeId(5), rights).map_err(|error| error.code);
+    for rights in [StorageRights::Read, StorageRights::Write] {
+        assert_eq!(code(kept, rights), Err(ErrorCode::PROOF_NEEDED));
+        assert_eq!(code(asker(Role::Client, false), rights), Ok(()));
+    }
+}
+
+/// What each operation does with the file that it is about, and whether a grant to read is enough for it.
+#[test]
+fn a_client_with_a_rule_about_users_does_with_each_operation_what_its_grant_allows() {
+    let rule = KeyRule { squash: Squash::All, ..KeyRule::none("lab") };
+    let held = Restriction { rule, root: Some(InodeId(9)), refused: false };
+    let squashed = Asker::new(Role::Client, KeyRules { read_only: false }, Some(&held));
+    let (shown, secret, cluster) = (Shown::default(), Secret::from_bytes(&[7; 32]).unwrap(), ClusterId([3; 16]));
+    let maker = GrantMaker::new(&secret, cluster, squashed.users.unwrap());
+    let file = InodeId(5);
+    let grant = |inode, rights| codec::encode(&vec![maker.grant(inode, rights).unwrap()]);
+    let show = |body: Vec<u8>| shown.grants(squashed, &body, &secret, cluster).map_err(|error| error.code);
+    let allowed =
+        |op: &StorageOp| op.uses(file).into_iter().all(|(inode, rights)| squashed.uses(&shown, inode, rights).is_ok());
+    let names = |ops: &[(&'static str, StorageOp)]| {
+        ops.iter().filter(|(_, op)| allowed(op)).map(|(name, _)| *name).collect::<Vec<_>>()
+    };
+    let ops = every_op();
+    // What is about no file, or a whole target, is decided by roles alone.
+    let free = ["Sync", "Fence", "Walk", "List"];
+    assert_eq!(names(&ops), free);
+    // A proof of the directory is no grant.
+    let proof =
+        InodeProof { inode: file, proof: Prover::new(&secret, cluster, InodeId(9)).prove(file).unwrap().into() };
+    shown.proofs(squashed, &codec::encode(&vec![proof]), &secret, cluster).unwrap();
+    assert_eq!(names(&ops), free);
+    assert_eq!(show(grant(file, StorageRights::Read)), Ok(()));
+    assert_eq!(names(&ops), ["Sync", "Stat", "Seek", "Fence", "Repair", "Walk", "List"]);
+    assert_eq!(show(grant(file, StorageRights::Write)), Ok(()));
+    assert!(!names(&ops).contains(&"Copy"), "what is copied from has to be readable");
+    let from =
+        ops.iter().find_map(|(_, op)| if let StorageOp::Copy { from, .. } = op { Some(from.inode) } else { None });
+    assert_eq!(show(grant(from.unwrap(), StorageRights::Read)), Ok(()));
+    assert_eq!(names(&ops).len(), ops.len());
+    assert_eq!(
+        show(codec::encode(&vec![StorageGrant { code: [1; 16].into(), inode: file, rights: StorageRights::Read }])),
+        Err(ErrorCode::ACCESS)
+    );
 }

@@ -17,6 +17,7 @@ use nyala_transport::trace::part;
 use nyala_transport::{Frame, Reply};
 use nyala_wire::mirror::GroupHeader;
 use nyala_wire::storage::{StorageOp, StorageReply, StorageRequest, WriteVerifier, encode_bulk};
+use nyala_wire::storage_grants::StorageRights;
 use nyala_wire::{ErrorCode, GroupId, InodeId, SessionId, TargetId, WireError, codec};
 use parking_lot::{Mutex, RwLock};
 use std::rc::Rc;
@@ -149,14 +150,14 @@ impl Call {
         }
     }
 
-    /// The inodes of all files whose chunks it uses.
-    pub fn inodes(&self) -> Vec<InodeId> {
+    /// The inodes of all files whose chunks it uses, and how.
+    pub fn uses(&self) -> Vec<(InodeId, StorageRights)> {
         match &self.asked {
             Asked::Change(change, request) => match &request.op {
-                ChangeOp::Write(_) => vec![change.file.inode],
-                ChangeOp::Other(file, op) => op.inodes(file.inode),
+                ChangeOp::Write(_) => vec![(change.file.inode, StorageRights::Write)],
+                ChangeOp::Other(file, op) => op.uses(file.inode),
             },
-            Asked::Read(file, ..) => vec![file.inode],
+            Asked::Read(file, ..) => vec![(file.inode, StorageRights::Read)],
             Asked::Sync => Vec::new(),
         }
     }

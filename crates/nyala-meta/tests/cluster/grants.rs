@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Clients whose rule is about users, at storage: one that is honest, and one that names inodes by number and lies about its grants.
+
+use crate::access::read_of;
+use crate::harness::Cluster;
+use crate::keys::{answer, key, until_known, with, write};
+use crate::rules::{Liar, client, refused, set_rule, user};
+use nyala_client::{Client, OpenOptions};
+use nyala_transport::secret::key_file::KeyEntry;
+use nyala_transport::{Connection, Role};
+use nyala_wire::key_rules::{KeyRule, Squash};
+use nyala_wire::message_type::{STORAGE, STORAGE_GRANTS, STORAGE_READ, STORAGE_WRITE};
+use nyala_wire::meta::{MetaOp, MetaReply, Owner, SetAttr};
+use nyala_wire::storage::{ChunkFileId, StorageOp, StorageRequest, WriteHeader, decode_bulk, encode_bulk};
+use nyala_wire::storage_grants::{StorageGrant, StorageRights};
+use nyala_wire::{ErrorCode, InodeId, SessionId, TargetId, codec};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+const ROOT: InodeId = InodeId::ROOT;
+const LARGE: usize = 300_000;
+
+async fn large(client: &Client, name: &str, perm: u16, uid: u32) -> InodeId {
+    let (attr, handle) = client.create(ROOT, name.as_bytes(), perm, Owner { uid, gid: uid }, true).await.unwrap();
+    handle.write(0, &vec![uid as u8; LARGE]).await.unwrap();
+    handle.fsync(false).await.unwrap();
+    handle.release().await.unwrap();
+    attr.inode
+}
+
+async fn content(client: &Client, inode: InodeId) -> nyala_client::Result<Vec<u8>> {
+    let handle = client.open(inode, OpenOptions::default()).await?;
+    let mut all = Vec::new();
+    while all.len() < LARGE {
+        all.extend(handle.read(all.len() as u64, 100_000).await?.concat());
+    }
+    handle.release().await?;
+    Ok(all)
+}
+
+async fn overwrite(client: &Client, inode: InodeId) -> nyala_client::Result<()> {
+    let handle = client.open(inode, OpenOptions::default()).await?;
+    let written = match handle.write(0, &[9; LARGE]).await {
+        Ok(_) => handle.fsync(false).await,
+        Err(error) => Err(error),
+    };
+    // why ignored: what was refused is told once.
+    let _ = handle.release().await;
+    written
+}
+
+/// Large files of root and of user 40.
+struct Files {
+    secret: InodeId,
+    public: InodeId,
+    theirs: InodeId,
+}
+
+/// Its users do with large files what their modes say, and their root is nobody.
+async fn honest(client: &Client, plain: &Client, files: &Files) {
+    let mine = client.on_behalf(user(30), large(client, "mine", 0o600, 30)).await;
+    assert_eq!(client.on_behalf(user(30), content(client, mine)).await.unwrap(), vec![30; LARGE]);
+    client.on_behalf(user(30), overwrite(client, mine)).await.unwrap();
+    assert_eq!(content(plain, mine).await.unwrap(), vec![9; LARGE]);
+    assert_eq!(client.on_behalf(user(40), content(client, files.theirs)).await.unwrap(), vec![40; LARGE]);
+    client.on_behalf(user(40), overwrite(client, files.theirs)).await.unwrap();
+    refused(client.on_behalf(user(0), content(client, files.secret)).await, ErrorCode::ACCESS, "root's file");
+    assert_eq!(client.on_behalf(user(0), content(client, files.public)).await.unwrap(), vec![0; LARGE]);
+    refused(client.on_behalf(user(0), overwrite(client, files.public)).await, ErrorCode::ACCESS, "to be read alone");
+    // What it was granted before is not enough, and it is granted more by now.
+    plain.setattr(files.public, SetAttr { perm: Some(0o666), ..SetAttr::default() }).await.unwrap();
+    client.on_behalf(user(0), overwrite(client, files.public)).await.unwrap();
+    plain.setattr(files.public, SetAttr { perm: Some(0o644), ..SetAttr::default() }).await.unwrap();
+    // One without a name is still used by who has it open.
+    let open = client.on_behalf(user(30), client.open(mine, OpenOptions::default())).await.unwrap();
+    client.on_behalf(user(30), client.unlink(ROOT, b"mine")).await.unwrap();
+    open.write(0, &[8; LARGE]).await.unwrap();
+    open.fsync(false).await.unwrap();
+    assert_eq!(open.read(0, 1000).await.unwrap().concat(), [8; 1000]);
+    open.release().await.unwrap();
+}
+
+/// What one says to storage that speaks the protocol itself.
+struct AtStorage {
+    to: Connection,
+    target: TargetId,
+}
+
+impl AtStorage {
+    async fn connect((address, target): (SocketAddr, TargetId), key: &KeyEntry) -> AtStorage {
+        AtStorage { to: Connection::connect(address, &with(key, "client", Role::Client)).await.unwrap(), target }
+    }
+
+    async fn read(&self, inode: InodeId) -> Result<(), ErrorCode> {
+        answer(&self.to, STORAGE_READ, read_of(self.target, inode)).await.map(drop)
+    }
+
+    async fn write(&self, inode: InodeId) -> Result<(), ErrorCode> {
+        let (target, inode, session) = (self.target.0.into(), inode.0.into(), 7.into());
+        let empty = decode_bulk(&[0; size_of::<WriteHeader>()]).unwrap().0;
+        let header = WriteHeader { target, inode, session, ..empty };
+        answer(&self.to, STORAGE_WRITE, encode_bulk(&header, &[])).await.map(drop)
+    }
+
+    async fn op(&self, inode: InodeId, op: StorageOp) -> Result<(), ErrorCode> {
+        let asked = StorageRequest::new(self.target, ChunkFileId { inode, index: 0 }, op);
+        answer(&self.to, STORAGE, codec::encode(&asked.of_session(SessionId(7)))).await.map(drop)
+    }
+
+    async fn show(&self, grant: StorageGrant) -> Result<(), ErrorCode> {
+        answer(&self.to, STORAGE_GRANTS, codec::encode(&vec![grant])).await.map(drop)
+    }
+}
+
+async fn granted(liar: &mut Liar, inode: InodeId) -> Result<StorageGrant, ErrorCode> {
+    match liar.ask(MetaOp::StorageGrant(inode), Some((0, 0))).await? {
+        MetaReply::StorageGrant(grant) => Ok(grant),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Whatever it shows, it does with a file what some user may whom it may act as; `public` may be read.
+async fn lies(liar: &mut Liar, at: &AtStorage, files: &Files) {
+    let (needed, access) = (Err(ErrorCode::GRANT_NEEDED), Err(ErrorCode::ACCESS));
+    assert_eq!(granted(liar, files.secret).await, access.map(|()| unreachable!()));
+    let read = granted(liar, files.public).await.unwrap();
+    assert_eq!(read.rights, StorageRights::Read);
+    assert_eq!(at.show(read).await, Ok(()));
+    assert_eq!(at.read(files.public).await, Ok(()));
+    let copy =
+        StorageOp::Copy { from: ChunkFileId { inode: files.secret, index: 0 }, from_offset: 0, offset: 0, len: 4096 };
+    let lies = [
+        StorageGrant { inode: files.secret, ..read },
+        StorageGrant { rights: StorageRights::Write, ..read },
+        StorageGrant { inode: files.secret, rights: StorageRights::Write, code: [0; 16].into() },
+    ];
+    for lie in lies {
+        assert_eq!(at.show(lie).await, access, "{lie:?}");
+        assert_eq!(at.read(files.secret).await, needed);
+        assert_eq!((at.write(files.secret).await, at.write(files.public).await), (needed, needed));
+        for op in [
+            StorageOp::Truncate { len: 0 },
+            StorageOp::Punch { offset: 0, len: 4096 },
+            StorageOp::Allocate { offset: 0, len: 4096 },
+            copy.clone(),
+        ] {
+            assert_eq!(at.op(files.public, op.clone()).await, needed, "{op:?}");
+        }
+        assert_eq!(at.op(files.secret, StorageOp::Stat).await, needed);
+    }
+    let theirs = granted(liar, files.theirs).await.unwrap();
+    assert_eq!((theirs.rights, at.show(theirs).await), (StorageRights::Write, Ok(())));
+    assert_eq!(at.op(files.theirs, copy).await, needed, "copied from what may not be read");
+}
+
+#[test]
+fn storage_lets_a_client_use_a_file_as_far_as_its_users_may() {
+    let cluster = Cluster::start();
+    let (secret, mgmt, metas) = (cluster.path("secret"), cluster.mgmt, cluster.metas);
+    cluster.run(|plain| async move {
+        let keys = [key("all", "all", false), key("ruled", "client", false)];
+        let [all, ruled] = &keys;
+        let (bytes, _) = nyala_transport::secret::file::read(&secret).unwrap();
+        let first = KeyEntry { grant: Default::default(), made: 0, secret: bytes.trim_ascii_end().to_vec() };
+        write(&secret, vec![ruled.clone(), all.clone(), first]);
+        plain.setattr(ROOT, SetAttr { perm: Some(0o777), ..SetAttr::default() }).await.unwrap();
+        let files = Files {
+            secret: large(&plain, "secret", 0o600, 0).await,
+            public: large(&plain, "public", 0o644, 0).await,
+            theirs: large(&plain, "theirs", 0o600, 40).await,
+        };
+        let map = plain.map();
+        let target = plain.entry_info(files.secret).await.unwrap().layout.unwrap().targets[0];
+        let storage = (map.node_of(target).unwrap().addresses[0], target);
+        until_known(&[mgmt, metas[0], metas[1], storage.0], ruled).await;
+        let server = map.slot_target(ROOT.slot()).and_then(|server| map.server_node(server)).unwrap().addresses[0];
+        let mut liar = Liar::connect(server, ruled, 0x1300).await;
+        let at = AtStorage::connect(storage, ruled).await;
+        assert_eq!(at.read(files.secret).await, Ok(()), "without rules clients are trusted");
+        let admin = with(all, "all", Role::Cli);
+        set_rule(mgmt, &admin, KeyRule { squash: Squash::Root, ..KeyRule::none("ruled") }).await;
+        let began = Instant::now();
+        while at.read(files.secret).await.is_ok()
+            || liar.ask(MetaOp::FileInfo { inode: files.secret }, None).await.is_ok()
+        {
+            assert!(began.elapsed() < Duration::from_secs(10), "the rule does not arrive");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        lies(&mut liar, &at, &files).await;
+        let ours = client(mgmt, ruled, "honest").await;
+        let trusted = client(mgmt, all, "trusted").await;
+        honest(&ours, &trusted, &files).await;
+        // Another rule: what was granted and shown under the one before counts no more.
+        let before = granted(&mut liar, files.public).await.unwrap();
+        assert_eq!((at.show(before).await, at.read(files.public).await), (Ok(()), Ok(())));
+        set_rule(mgmt, &admin, KeyRule { squash: Squash::All, ..KeyRule::none("ruled") }).await;
+        let began = Instant::now();
+        while at.read(files.public).await != Err(ErrorCode::GRANT_NEEDED) {
+            assert!(began.elapsed() < Duration::from_secs(10), "the rule does not arrive");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        assert_eq!(at.show(before).await, Err(ErrorCode::ACCESS), "a grant of the rule of before");
+        assert_eq!(at.read(files.theirs).await, Err(ErrorCode::GRANT_NEEDED));
+        assert_eq!(content(&ours, files.public).await.unwrap(), vec![9; LARGE], "an honest client asks again");
+        ours.shutdown().await.unwrap();
+        assert_eq!(content(&trusted, files.secret).await.unwrap(), vec![0; LARGE], "what is secret is as it was");
+        trusted.shutdown().await.unwrap();
+    });
+}
