@@ -6,6 +6,7 @@ use crate::config::ClientConfig;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::file::handle::FileHandle;
+use crate::file::move_data;
 use crate::maintenance::thread;
 use crate::namespace::lookup::name;
 use crate::namespace::path;
@@ -411,7 +412,7 @@ impl Client {
         cut
     }
 
-    /// Moves a file's data to other targets: its inode, names, times and content stay. `moved` hears how many bytes are copied. BUSY if
+    /// Moves a file's data to other targets: its inode, names, times and content stay. `moved` hears how many bytes are copied. AGAIN if
     /// another client has the file open, or asks for it meanwhile: then nothing is changed.
     pub async fn move_data(
         &self,
@@ -420,7 +421,7 @@ impl Client {
         moved: impl Fn(u64) + Sync,
     ) -> Result<(u64, Layout)> {
         let handle = self.open(inode, OpenOptions { write: true, ..OpenOptions::default() }).await?;
-        let done = self.core.ops.move_data(handle.file(), to, &moved).await;
+        let done = move_data::move_data(&self.core.ops, handle.file(), to, &moved).await;
         handle.release().await?;
         done
     }
@@ -429,7 +430,7 @@ impl Client {
     /// could: the layout has none there, and nobody else uses the file.
     pub async fn remove_beside_layout(&self, chunk: ChunkFileId, target: TargetId) -> Result<bool> {
         let handle = self.open(chunk.inode, OpenOptions { write: true, ..OpenOptions::default() }).await?;
-        let done = self.core.ops.remove_beside_layout(handle.file(), chunk, target).await;
+        let done = move_data::remove_beside_layout(&self.core.ops, handle.file(), chunk, target).await;
         handle.release().await?;
         done
     }

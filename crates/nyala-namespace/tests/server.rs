@@ -256,10 +256,10 @@ fn only_the_holder_of_the_exclusive_delegation_moves_data_and_it_is_on_disk_when
     machine.change(A, MetaOp::Commit(commit(100_000))).unwrap();
     let layout = Layout { pattern: Pattern::Raid0, chunk_bytes: 1 << 16, targets: vec![TargetId(101)], moves: 1 };
     let moved = || MetaOp::MoveData { inode: FILE, layout: layout.clone() };
-    assert_eq!(machine.change(A, moved()).unwrap_err().code, ErrorCode::BUSY, "without one");
+    assert_eq!(machine.change(A, moved()).unwrap_err().code, ErrorCode::AGAIN, "without one");
     let granted = acquire(&mut machine, A);
     assert_eq!(machine.granted(granted).inodes, DelegationMode::Exclusive);
-    assert_eq!(machine.change(B, moved()).unwrap_err().code, ErrorCode::BUSY, "with another's");
+    assert_eq!(machine.change(B, moved()).unwrap_err().code, ErrorCode::AGAIN, "with another's");
     machine.slow_log = true;
     let token = machine.request(A, moved());
     assert_eq!(machine.answer(token), None);

@@ -226,7 +226,7 @@ pub enum EntryCommand {
     /// Find entries by where they and their data are, by size, owner and age
     Find(entry_find::EntryFindArgs),
     /// Move files' data to other targets, mirror groups or pools; names, inodes and content stay
-    Migrate(entry_migrate::EntryMigrateArgs),
+    Migrate(entry_migrate_args::EntryMigrateArgs),
 }
 
 /// `nyala health …`

@@ -7,6 +7,7 @@ pub mod logic;
 
 pub(crate) mod copy;
 pub(crate) mod locks;
+pub(crate) mod move_copy;
 pub(crate) mod move_data;
 pub(crate) mod open;
 pub(crate) mod ops;

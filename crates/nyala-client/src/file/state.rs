@@ -13,6 +13,7 @@ pub(crate) mod failures;
 pub(crate) mod migration;
 pub(crate) mod open;
 pub(crate) mod pending_attrs;
+mod place;
 pub(crate) mod written;
 
 use crate::context::Context;
@@ -145,11 +146,8 @@ impl FileState {
             self.content.learn(&reply.layout, reply.inline_limit);
             self.written.restart(self.content.unit());
         }
-        if self.content.layout().is_some_and(|layout| layout.is_before(&reply.layout)) {
-            self.relocate(&reply.layout);
-        }
-        let fresh = generation == self.generation && self.written.in_flight().is_empty();
-        let size = self.size;
+        self.content.relocate(&reply.layout).then(|| self.unsynced.relocate());
+        let (fresh, size) = (generation == self.generation && self.written.in_flight().is_empty(), self.size);
         self.install_attr(&reply.attr, generation, now_ms);
         match (&reply.inline, self.content.get()) {
             // Its server lost power, and with it what this client knows of the file and is about to add to.
@@ -168,15 +166,8 @@ impl FileState {
                 self.content.replace_inline(new.version, new.data.clone());
             }
             (None, Content::Inline { .. }) => self.content.set_striped(),
-            // Striped is for ever; a spill that the server does not know of yet is dealt with at its commit.
-            _ => {}
+            _ => {} // Striped is for ever; a spill that the server does not know of is dealt with at its commit.
         }
-    }
-
-    /// The file's data is somewhere else now. What was written before and not synced is remembered by layout (`Writeback`).
-    pub(crate) fn relocate(&mut self, layout: &Layout) {
-        self.content.relocate(layout);
-        self.unsynced.relocate();
     }
 
     pub(crate) fn install_attr(&mut self, attr: &Attr, generation: u64, now_ms: u64) {
@@ -269,7 +260,7 @@ impl FileState {
         self.content.is_inline()
     }
 
-    /// Nothing that a server should know of and does not, or that is still on its way there.
+    /// Nothing that a server should know of and does not, or that is on its way there.
     pub(crate) fn is_clean(&self) -> bool {
         self.written.is_clean() && self.commit.is_clean() && self.content.migration().is_none()
     }

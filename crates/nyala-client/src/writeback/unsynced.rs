@@ -13,7 +13,6 @@ use crate::writeback::owner::Writeback;
 use crate::writeback::sync::Synced;
 use nyala_wire::storage::WriteVerifier;
 use nyala_wire::{InodeId, Layout};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
@@ -21,10 +20,6 @@ use tokio::task::JoinSet;
 const MAX_FORGOTTEN: usize = 16_384;
 /// Files synced side by side when all are.
 const MAX_CONCURRENT_SYNCS: usize = 64;
-
-/// What this client wrote and did not sync, by inode and how often its data had been moved when it was written: moving it syncs the
-/// copy, but only the targets that it was on before know whether they had lost any of it.
-pub(super) type UnsyncedFiles = BTreeMap<(InodeId, u32), (Arc<Layout>, Written)>;
 
 impl Writeback {
     /// Bytes of a file went to a target; its state is locked.

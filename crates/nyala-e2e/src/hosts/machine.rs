@@ -20,8 +20,6 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// What the first process does.
 const BOOT: &str = concat!(include_str!("detach.sh"), include_str!("boot.sh"));
-/// What a program does first that has a mount namespace of its own for longer than a moment, in `sh`.
-pub const DETACH: &str = include_str!("detach.sh");
 
 /// A host that runs.
 #[derive(Debug)]
@@ -54,8 +52,7 @@ impl Machine {
                 break pid;
             }
             assert!(began.elapsed() < LIMIT, "{name} does not come up");
-            // sleeps: between two looks
-            std::thread::sleep(Duration::from_millis(10));
+            std::thread::sleep(Duration::from_millis(10)); // sleeps: between two looks
         };
         Machine { name: name.to_owned(), root: root.to_owned(), namespace, first, pid, services: Vec::new() }
     }

@@ -20,6 +20,9 @@ pub mod net;
 
 mod services;
 
+/// What a program does first that has a mount namespace of its own for longer than a moment, in `sh`.
+pub const DETACH: &str = include_str!("detach.sh");
+
 pub use disks::Disks;
 pub use machine::Machine;
 pub use services::{Fault, Hosts, Plan};

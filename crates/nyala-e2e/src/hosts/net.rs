@@ -12,7 +12,6 @@ use std::io::Write;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// How long a command about networks may take.
@@ -43,9 +42,8 @@ fn note(root: &Path, name: &str) {
 impl Switch {
     /// Makes a switch.
     pub fn make(root: &Path) -> Switch {
-        // Tests of one process run beside each other.
-        static MADE: AtomicU32 = AtomicU32::new(0);
-        let tag = format!("ny{}x{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+        static MADE: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let tag = format!("ny{}x{}", std::process::id(), MADE.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
         let name = format!("{tag}-switch");
         note(root, &name);
         let script = format!("ip netns add {name}; ip -n {name} link add sw type bridge; ip -n {name} link set sw up");

@@ -9,7 +9,7 @@ use nyala_e2e::run::wait_until;
 use nyala_e2e::{Cluster, beside_others, shared};
 use serde_json::Value;
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,12 +34,12 @@ fn files(dir: &Path) -> Vec<Made> {
     made.push(make(dir, "large", pattern(99, (20 << 20) + 12_345)));
     made.push(make(dir, "inline", pattern(100, 900)));
     made.push(make(dir, "empty", Vec::new()));
-    let path = dir.join("sparse");
-    let file = File::create(&path).unwrap();
+    let mut sparse = make(dir, "sparse", Vec::new());
+    let file = File::create(&sparse.path).unwrap();
     file.write_all_at(&pattern(101, 100_000), 30 << 20).unwrap();
     file.set_len(40 << 20).unwrap();
-    drop(file);
-    made.push(Made { content: fs::read(&path).unwrap(), path });
+    sparse.content = fs::read(&sparse.path).unwrap();
+    made.push(sparse);
     fs::hard_link(dir.join("plain0"), dir.join("linked")).unwrap();
     made
 }
@@ -72,16 +72,13 @@ fn e2e_entry_migrate_moves_data_off_a_target_while_it_is_used() {
     assert_eq!(dry.lines().collect::<Vec<_>>(), before);
     assert_eq!(found(&cluster, &dir, &id), before, "without --yes nothing moves");
 
-    let held = PathBuf::from(&before[0]);
-    open_files_stay(&cluster, &dir, &id, &held);
+    open_files_stay(&cluster, &id, Path::new(&before[0]));
     move_under_load(&cluster, &dir, &id);
     assert_eq!(found(&cluster, &dir, &id), Vec::<String>::new());
     for (one, stat) in made.iter().zip(&stats) {
         let now = fs::metadata(&one.path).unwrap();
         assert_eq!((now.ino(), now.mtime_nsec(), now.nlink()), (stat.ino(), stat.mtime_nsec(), stat.nlink()));
-        let mut content = Vec::new();
-        File::open(&one.path).unwrap().read_to_end(&mut content).unwrap();
-        assert!(content == one.content, "{} is another file", one.path.display());
+        assert!(fs::read(&one.path).unwrap() == one.content, "{} is another file", one.path.display());
         let inode = info(&cluster, &one.path)["inode"].as_str().unwrap().to_owned();
         wait_until(
             Duration::from_secs(20),
@@ -94,8 +91,8 @@ fn e2e_entry_migrate_moves_data_off_a_target_while_it_is_used() {
 }
 
 /// A file that a mount has open is named and left; nothing of it is moved.
-fn open_files_stay(cluster: &Cluster, dir: &Path, id: &str, held: &Path) {
-    let mut file = OpenOptions::new().read(true).write(true).open(held).unwrap();
+fn open_files_stay(cluster: &Cluster, id: &str, held: &Path) {
+    let file = OpenOptions::new().read(true).write(true).open(held).unwrap();
     let was = on(cluster, held);
     let said = cluster.nyala(["entry", "migrate", &text(held), "--targets", id, "--yes"]);
     assert_eq!(said.code(), Some(1), "{}", said.describe());
@@ -103,12 +100,9 @@ fn open_files_stay(cluster: &Cluster, dir: &Path, id: &str, held: &Path) {
     assert_eq!(on(cluster, held), was);
     // It is written to as if nothing had been.
     let mut first = [0];
-    file.read_exact(&mut first).unwrap();
-    file.seek(SeekFrom::Start(0)).unwrap();
-    file.write_all(&first).unwrap();
+    file.read_exact_at(&mut first, 0).unwrap();
+    file.write_all_at(&first, 0).unwrap();
     file.sync_all().unwrap();
-    drop(file);
-    assert!(dir.is_dir());
 }
 
 /// Everything goes, while a program makes, writes, reads and removes files beside it.
@@ -124,7 +118,6 @@ fn move_under_load(cluster: &Cluster, dir: &Path, id: &str) {
                 let mut file = OpenOptions::new().append(true).open(&path).unwrap();
                 file.write_all(b"and more").unwrap();
                 file.sync_all().unwrap();
-                drop(file);
                 let expected = [&content[..], b"and more"].concat();
                 assert!(fs::read(&path).unwrap() == expected, "round {rounds}");
                 if rounds % 5 == 4 {

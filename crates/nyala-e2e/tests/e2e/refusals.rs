@@ -4,7 +4,7 @@
 
 use crate::layout::target_dirs;
 use nyala_e2e::cluster::text;
-use nyala_e2e::hosts::machine::DETACH;
+use nyala_e2e::hosts::DETACH;
 use nyala_e2e::posix::pattern;
 use nyala_e2e::run::{Outcome, run, sh};
 use nyala_e2e::{Cluster, Options, alone, beside_others, binary};

@@ -185,8 +185,10 @@ fn storage_lets_a_client_use_a_file_as_far_as_its_users_may() {
             || liar.ask(MetaOp::FileInfo { inode: files.secret }, None).await.is_ok()
         {
             assert!(began.elapsed() < Duration::from_secs(10), "the rule does not arrive");
+            // sleeps: between two looks at whether the rule has arrived.
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+        // sleeps: the other services hear of the rule, too, and do not say when.
         tokio::time::sleep(Duration::from_millis(500)).await;
         lies(&mut liar, &at, &files).await;
         let ours = client(mgmt, ruled, "honest").await;
@@ -199,6 +201,7 @@ fn storage_lets_a_client_use_a_file_as_far_as_its_users_may() {
         let began = Instant::now();
         while at.read(files.public).await != Err(ErrorCode::GRANT_NEEDED) {
             assert!(began.elapsed() < Duration::from_secs(10), "the rule does not arrive");
+            // sleeps: between two looks at whether the rule has arrived.
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         assert_eq!(at.show(before).await, Err(ErrorCode::ACCESS), "a grant of the rule of before");

@@ -49,8 +49,6 @@ pub fn check(change: &mut Change, env: &Env, who: &Caller, op: &MetaOp) -> Step<
             write_xattr(change, who, *inode, name)
         }
         MetaOp::SetPattern { dir, .. } => need_owner(change, who, *dir),
-        // Whoever moves data chooses where it is.
-        MetaOp::MoveData { .. } => need_root(who),
         // What has no rule here is refused.
         _ => Err(ErrorCode::UNAUTHORIZED.with("clients whose key has a rule about users may not do that").into()),
     }
@@ -77,7 +75,6 @@ fn is_free(op: &MetaOp) -> bool {
         MetaOp::GetAttr { .. }
             | MetaOp::GetAttrs { .. }
             | MetaOp::GetParent { .. }
-            | MetaOp::MoveTargets { .. }
             | MetaOp::EntryInfo { .. }
             | MetaOp::Fragments(_)
             | MetaOp::ReadLink { .. }

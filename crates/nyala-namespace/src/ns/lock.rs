@@ -7,13 +7,22 @@ use crate::change::{Change, Step, stored};
 use crate::file_locks::{self, FileLocks, Refusal};
 use crate::keys;
 use crate::view::View;
-use nyala_wire::meta::{FileLock, LockKind, MetaReply};
+use nyala_wire::meta::{FileLock, LockKind, MetaOp, MetaReply};
 use nyala_wire::{ErrorCode, InodeId, SessionId, WireError};
 use std::ops::ControlFlow;
 
+/// An operation on locks.
+pub fn run(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
+    match op {
+        MetaOp::SetLock { inode, lock } => set(change, env, *inode, *lock),
+        MetaOp::GetLock { inode, lock } => get(change, env, *inode, *lock),
+        _ => Err(ErrorCode::UNKNOWN_MESSAGE.into()),
+    }
+}
+
 /// Takes a lock or gives some up. EAGAIN if another owner's stands in the way, ENOLCK if there are too many. What is given
 /// up need not be there, nor the file.
-pub fn set(change: &mut Change, env: &Env, inode: InodeId, lock: FileLock) -> Step<MetaReply> {
+fn set(change: &mut Change, env: &Env, inode: InodeId, lock: FileLock) -> Step<MetaReply> {
     let lock = file_locks::check(lock)?;
     if lock.kind != LockKind::Unlock {
         change.inode(inode)?;
@@ -29,7 +38,7 @@ pub fn set(change: &mut Change, env: &Env, inode: InodeId, lock: FileLock) -> St
 }
 
 /// The first lock in the way of one.
-pub fn get(change: &mut Change, env: &Env, inode: InodeId, lock: FileLock) -> Step<MetaReply> {
+fn get(change: &mut Change, env: &Env, inode: InodeId, lock: FileLock) -> Step<MetaReply> {
     let lock = file_locks::check(lock)?;
     if lock.kind == LockKind::Unlock {
         return Err(ErrorCode::INVALID.with("nothing stands in the way of giving up a lock").into());

@@ -89,13 +89,11 @@ pub fn dispatch(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> 
         }
         MetaOp::RemoveXattr { inode, name } => xattr::remove(change, env.now, *inode, name),
         MetaOp::Commit(_) | MetaOp::PutInline(_) | MetaOp::PutInlines { .. } => content::run(change, env, op),
-        MetaOp::SetLock { inode, lock } => lock::set(change, env, *inode, *lock),
-        MetaOp::GetLock { inode, lock } => lock::get(change, env, *inode, *lock),
+        MetaOp::SetLock { .. } | MetaOp::GetLock { .. } => lock::run(change, env, op),
         MetaOp::Tmpfile { entry } => create::unnamed(change, env, entry),
         MetaOp::Repair(repair) => repair::run(change, env.now, repair),
         MetaOp::SessionAdopt(session) => adopt::run(change, env, *session),
-        MetaOp::MoveTargets { inode, pattern, avoid } => move_data::targets(change, env, *inode, pattern, avoid),
-        MetaOp::MoveData { inode, layout } => move_data::run(change, env, *inode, layout),
+        MetaOp::MoveTargets { .. } | MetaOp::MoveData { .. } => move_data::run(change, env, op),
         MetaOp::SetPattern { dir, pattern } => attrs::set_pattern(change, env, *dir, *pattern),
     }
 }

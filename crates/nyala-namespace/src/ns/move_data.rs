@@ -4,7 +4,7 @@
 //!
 //! The client that moves it holds the file's exclusive delegation from before it reads the first byte until its last answer: it asks where
 //! the data may go ([`targets`]), copies it to chunk files of new names, has them on disk, and says that this is the file's layout
-//! now ([`run`]). In the same record the chunk files of before are queued for removal.
+//! now ([`move_to`]). In the same record the chunk files of before are queued for removal.
 //!
 //! Failure model: the client dies or loses its session before it has said so: the layout stays, and the copy is left at storage, where
 //! no layout has it (`fsck`: `chunk-unexpected`); its delegation is gone, and what it says later is refused. A client that has the
@@ -17,11 +17,20 @@ use super::env::Env;
 use crate::change::{Change, Step};
 use crate::keys;
 use crate::records::{FilePart, GarbageRecord};
-use nyala_wire::meta::MetaReply;
+use nyala_wire::meta::{MetaOp, MetaReply};
 use nyala_wire::{ErrorCode, InodeId, Layout, StripePattern, TargetId};
 
+/// One of the two operations.
+pub fn run(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
+    match op {
+        MetaOp::MoveTargets { inode, pattern, avoid } => targets(change, env, *inode, pattern, avoid),
+        MetaOp::MoveData { inode, layout } => move_to(change, env, *inode, layout),
+        _ => Err(ErrorCode::UNKNOWN_MESSAGE.into()),
+    }
+}
+
 /// Where a file's data could go: a layout of this pattern without these targets or groups. The chunk size is the file's.
-pub fn targets(
+fn targets(
     change: &mut Change,
     env: &Env,
     inode: InodeId,
@@ -36,7 +45,7 @@ pub fn targets(
 }
 
 /// Its data is there now.
-pub fn run(change: &mut Change, env: &Env, inode: InodeId, layout: &Layout) -> Step<MetaReply> {
+fn move_to(change: &mut Change, env: &Env, inode: InodeId, layout: &Layout) -> Step<MetaReply> {
     let file = file(change, inode)?;
     let old = &file.layout;
     let newer = layout.moves.checked_sub(old.moves).is_some_and(|moves| (1..Layout::NAMES).contains(&moves));
@@ -47,7 +56,7 @@ pub fn run(change: &mut Change, env: &Env, inode: InodeId, layout: &Layout) -> S
         return Err(ErrorCode::INVALID.with("there is no such storage target or mirror group").into());
     }
     if change.is_open_elsewhere(inode, env.session)? {
-        return Err(ErrorCode::BUSY.with("another client has the file open").into());
+        return Err(ErrorCode::AGAIN.with("another client has the file open").into());
     }
     if change.has(&keys::garbage_of(inode, layout))? {
         return Err(ErrorCode::BUSY.with("chunk files of these names are still to be removed").into());

@@ -11,6 +11,7 @@
 use super::adopt;
 use super::backoff::{Backoff, look_again};
 use super::consider::consider;
+use super::exclusive;
 use super::grants;
 use super::ground::Caller;
 use super::implicit_open;
@@ -386,11 +387,7 @@ impl ChangeRequest {
             is_same(state, &again.told, &ready.body)?;
             return self.make_again(state, ready);
         }
-        if let MetaOp::MoveData { inode, .. } = &self.request.op
-            && state.delegations.mode(*inode, self.request.session) != DelegationMode::Exclusive
-        {
-            return Err(ErrorCode::BUSY.with("the file's data is moved under an exclusive delegation only"));
-        }
+        exclusive::check(state, &self.request)?;
         let opens = matches!(self.request.op, MetaOp::Open { .. });
         if !self.recall.clear(state, &ready.touched, Need::Change)
             || !self.recall.clear(state, &ready.gone, Need::Remove)
@@ -497,8 +494,7 @@ fn wants_sync(op: &MetaOp) -> bool {
         MetaOp::Commit(commit) => commit.sync,
         MetaOp::PutInline(put) => put.sync,
         MetaOp::PutInlines { puts } => puts.iter().any(|put| put.sync),
-        // Who is given the file next may write to where it is now.
-        MetaOp::MoveData { .. } => true,
+        MetaOp::MoveData { .. } => true, // Who is given the file next may write to where it is now.
         _ => false,
     }
 }

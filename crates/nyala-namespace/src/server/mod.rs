@@ -21,6 +21,7 @@ mod consider;
 mod considered;
 mod deferred_unlink;
 mod delays;
+mod exclusive;
 mod forget;
 mod grants;
 mod ground;

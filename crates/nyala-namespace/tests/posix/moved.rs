@@ -64,7 +64,7 @@ fn what_is_open_elsewhere_or_was_moved_meanwhile_is_not_moved() {
     let moved = |layout: &Layout| MetaOp::MoveData { inode, layout: layout.clone() };
     server.run(MetaOp::Open { inode }).unwrap();
     server.as_session(2, MetaOp::Open { inode }).unwrap();
-    assert_eq!(server.run(moved(&new)), Err(ErrorCode::BUSY));
+    assert_eq!(server.run(moved(&new)), Err(ErrorCode::AGAIN));
     server.as_session(2, MetaOp::Close { inode }).unwrap();
     for wrong in [
         Layout { moves: 0, ..new.clone() },

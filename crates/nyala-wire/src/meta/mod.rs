@@ -13,6 +13,7 @@ mod fragment_repair;
 mod lock;
 mod new_entry;
 mod op;
+mod op_routing;
 mod repair;
 mod repaired;
 mod replay;

@@ -32,6 +32,12 @@ pub struct EntryFindArgs {
 pub fn run(args: EntryFindArgs, output: Output) -> Outcome {
     let end = if args.null { 0 } else { b'\n' };
     let line = |walked: &Walked| [walked.path.as_os_str().as_bytes(), &[end]].concat();
-    let search = Search { paths: &args.paths, cluster: &args.cluster, filter: &args.filter, max_depth: args.max_depth };
+    let search = Search {
+        paths: &args.paths,
+        cluster: &args.cluster,
+        filter: &args.filter,
+        max_depth: args.max_depth,
+        excludes: false,
+    };
     search.run(output, line, |walked| describe(&walked.path, &walked.found.0, &walked.found.1))
 }

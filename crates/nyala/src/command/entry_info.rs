@@ -125,7 +125,7 @@ fn recurse(args: &EntryInfoArgs, output: Output) -> Outcome {
     let first = Cell::new(true);
     let entry = |walked: &Walked| describe(&walked.path, &walked.found.0, &walked.found.1);
     let text = |walked: &Walked| render(&entry(walked), &walked.found.1, !first.replace(false)).into_bytes();
-    Search { paths, cluster, filter, max_depth: args.max_depth }.run(output, text, entry)
+    Search { paths, cluster, filter, max_depth: args.max_depth, excludes: false }.run(output, text, entry)
 }
 
 /// The inode at a place.

@@ -17,6 +17,7 @@ mod entry_create_mounted;
 pub mod entry_find;
 pub mod entry_info;
 pub mod entry_migrate;
+pub mod entry_migrate_args;
 pub mod entry_pattern;
 pub mod entry_set;
 pub mod fsck;

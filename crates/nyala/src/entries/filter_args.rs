@@ -115,21 +115,6 @@ impl FilterArgs {
     }
 }
 
-/// What the conditions about places name, as files that are spread so know it: targets, or the numbers of mirror groups.
-pub fn avoided(args: &FilterArgs, map: &ClusterMap, pattern: Pattern) -> Result<BTreeSet<TargetId>, Failure> {
-    let places = FilterArgs { targets: args.targets.clone(), nodes: args.nodes.clone(), ..FilterArgs::default() };
-    let targets = places.filter(map, true)?.targets.unwrap_or_default();
-    Ok(match pattern {
-        Pattern::Raid0 => targets,
-        Pattern::Mirror => {
-            let on = |id: &TargetId| targets.contains(id);
-            let of =
-                map.groups.iter().filter(|group| group.kind == TargetKind::Storage && group.members.iter().any(on));
-            of.map(|group| group.id).chain(args.mirror_groups.iter().copied()).map(|group| TargetId(group.0)).collect()
-        }
-    })
-}
-
 impl EntryKindArg {
     fn kinds(self) -> &'static [FileKind] {
         match self {

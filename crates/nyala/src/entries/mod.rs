@@ -16,7 +16,7 @@ mod search;
 mod tree;
 mod walk;
 
-pub use filter_args::{FilterArgs, avoided};
+pub use filter_args::FilterArgs;
 pub use owners::{gid, uid};
 pub use search::Search;
 pub use tree::Tree;

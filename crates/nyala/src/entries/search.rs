@@ -26,6 +26,8 @@ pub struct Search<'a> {
     pub filter: &'a FilterArgs,
     /// So many directories deep; `None`: all the way.
     pub max_depth: Option<usize>,
+    /// What is done with what is found has to keep others out.
+    pub excludes: bool,
 }
 
 /// A walk that somebody waits for.
@@ -104,7 +106,7 @@ impl Search<'_> {
     ) -> Result<bool, Failure> {
         let way = self.cluster.find_for(path)?;
         let whole = matches!(way, Way::Cluster(..));
-        let (tree, first) = Tree::at(way, path).await?;
+        let (tree, first) = Tree::at(way, path, self.excludes).await?;
         let walked = async {
             running
                 .total

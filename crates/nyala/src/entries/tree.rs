@@ -50,8 +50,10 @@ pub enum Names {
 
 impl Tree {
     /// What to ask about a path, and the entry there.
-    pub async fn at(way: Way, path: &Path) -> Result<(Tree, Named), Failure> {
+    /// `excludes`: with delegations, which keep others out.
+    pub async fn at(way: Way, path: &Path, excludes: bool) -> Result<(Tree, Named), Failure> {
         let tree = match &way {
+            Way::Cluster(cluster, _) if excludes => Tree::Cluster(cluster.leasing_client().await?),
             Way::Cluster(cluster, _) => Tree::Cluster(cluster.client().await?),
             Way::Mount { mountpoint, why, .. } => {
                 let root = std::fs::symlink_metadata(mountpoint).map_err(io("cannot look at the mount"))?;

@@ -7,6 +7,7 @@
 //! what was written is dropped, as only the server knows then what it has.
 
 use super::migration::InlineMigration;
+pub(crate) use super::place::Content;
 use crate::writeback::logic::ranges::RangeSet;
 use bytes::Bytes;
 use nyala_wire::Layout;
@@ -14,18 +15,6 @@ use std::sync::Arc;
 
 /// Largest piece of a chunk that is one storage write or one read-ahead segment.
 pub(crate) const MAX_UNIT: u64 = 1 << 20;
-
-/// Where a file's content is.
-pub(crate) enum Content {
-    /// The server has not been asked.
-    Unknown,
-    /// With the inode.
-    Inline { version: u64, data: Bytes },
-    /// On its way to storage.
-    Migrating(InlineMigration),
-    /// On storage targets, for good; on which ones may change.
-    Striped,
-}
 
 pub(crate) struct ContentState {
     content: Content,
@@ -80,9 +69,10 @@ impl ContentState {
         self.content = Content::Inline { version: 0, data: Bytes::new() };
     }
 
-    /// The data was moved to other targets, and is what it was. The chunk size stays, so that nothing that is cut by it changes.
-    pub(crate) fn relocate(&mut self, layout: &Layout) {
-        self.layout = Some(Arc::new(layout.clone()));
+    /// Whether the data was moved to other targets meanwhile; the chunk size stays, so that nothing that is cut by it changes.
+    pub(crate) fn relocate(&mut self, now: &Layout) -> bool {
+        let before = self.layout.as_mut().filter(|layout| layout.is_before(now));
+        before.map(|layout| *layout = Arc::new(now.clone())).is_some()
     }
 
     /// The server has other inline content.

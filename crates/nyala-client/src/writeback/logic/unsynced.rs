@@ -7,7 +7,9 @@
 //! is held, those that this client wrote to.
 
 use nyala_wire::storage::WriteVerifier;
+use nyala_wire::{InodeId, Layout};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What a target said of this client's writes since the last sync.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +37,10 @@ impl Noted {
 
 /// Stripe indices that were written to and not synced since.
 pub type Written = BTreeMap<u16, Noted>;
+
+/// What this client wrote and did not sync, by inode and how often its data had been moved when it was written: moving it syncs the
+/// copy, but only the targets that it was on before know whether they had lost any of it.
+pub type UnsyncedFiles = BTreeMap<(InodeId, u32), (Arc<Layout>, Written)>;
 
 /// What one client knows about one file.
 #[derive(Debug, Default)]

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The copy that a move of data makes. Failure model: [`crate::file::move_data`].
+
+use crate::error::{Error, Result};
+use crate::file::ops::FileOps;
+use crate::file::space::NO_SUCH_ADDRESS;
+use crate::file::state::{File, MAX_UNIT};
+use crate::rpc::storage::ChunkRange;
+use crate::writeback::logic::unsynced::{Unsynced, Written};
+use nyala_wire::storage::WriteVerifier;
+use nyala_wire::{ErrorCode, Layout, SessionId};
+use std::ops::Range;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+/// Bytes that are read and written at once.
+const PIECE: u64 = 4 << 20;
+/// Pieces on their way side by side: so much memory times [`PIECE`].
+const AT_ONCE: usize = 4;
+
+/// A move under way.
+pub(super) struct Move<'a> {
+    pub(super) ops: &'a Arc<FileOps>,
+    pub(super) file: &'a Arc<File>,
+    pub(super) session: SessionId,
+    pub(super) from: Arc<Layout>,
+    pub(super) to: Arc<Layout>,
+    pub(super) size: u64,
+    pub(super) unsynced: Unsynced,
+}
+
+impl Move<'_> {
+    /// Copies everything and has it on disk.
+    pub(super) async fn copy_all(&mut self, moved: &(dyn Fn(u64) + Sync)) -> Result<u64> {
+        let writeback = &self.ops.writeback;
+        writeback.cut(self.file, &self.to, 0, self.session).await?;
+        let copied = match self.copy(moved).await {
+            Ok(bytes) => self.sync().await.map(|()| bytes),
+            Err(error) => Err(error),
+        };
+        if copied.is_err()
+            && let Err(error) = writeback.cut(self.file, &self.to, 0, self.session).await
+        {
+            tracing::info!(inode = %self.file.inode, %error, "a copy that is not needed stays; nyala fsck finds it");
+        }
+        copied
+    }
+
+    async fn copy(&mut self, moved: &(dyn Fn(u64) + Sync)) -> Result<u64> {
+        let (mut at, mut bytes) = (0, 0);
+        while let Some(data) = self.data_behind(at).await? {
+            at = data.end;
+            let mut pieces = JoinSet::new();
+            let mut from = data.start;
+            while from < data.end || !pieces.is_empty() {
+                if self.ops.delegations.lock(self.file.inode).is_going(self.file.inode) {
+                    return Err(in_use());
+                }
+                while from < data.end && pieces.len() < AT_ONCE {
+                    let piece = from..data.end.min((from / PIECE + 1) * PIECE);
+                    from = piece.end;
+                    pieces.spawn(self.copy_piece(piece));
+                }
+                let Some(done) = pieces.join_next().await else { continue };
+                let (len, stored) = done.unwrap_or(Err(Error::ShutDown))?;
+                for (index, verifier) in stored {
+                    self.unsynced.record_write(index, verifier);
+                }
+                bytes += len;
+                moved(bytes);
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// The next range that has data.
+    async fn data_behind(&self, at: u64) -> Result<Option<Range<u64>>> {
+        if at >= self.size {
+            return Ok(None);
+        }
+        let start = match self.ops.seek(self.file, at, false).await {
+            Ok(start) => start,
+            Err(error) if error.is(NO_SUCH_ADDRESS) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let end = self.ops.seek(self.file, start, true).await?;
+        Ok(Some(start..end.min(self.size)).filter(|range| !range.is_empty()))
+    }
+
+    /// Copies a range; what the targets said of it.
+    fn copy_piece(
+        &self,
+        range: Range<u64>,
+    ) -> impl Future<Output = Result<(u64, Vec<(u16, WriteVerifier)>)>> + Send + use<> {
+        let (ops, inode, session) = (self.ops.clone(), self.file.inode, self.session);
+        let (from, to) = (self.from.clone(), self.to.clone());
+        async move {
+            let data = ops.fetch(inode, &from, range.clone()).await?;
+            let (mut at, mut stored) = (range.start, Vec::new());
+            for bytes in data.into_pieces() {
+                let mut left = bytes;
+                while !left.is_empty() {
+                    let Some(extent) = to.extents(at, left.len() as u64).next() else { break };
+                    let part = left.split_to(extent.len.min(MAX_UNIT) as usize);
+                    at += part.len() as u64;
+                    let location = to.location(extent.index);
+                    let chunk = ChunkRange { inode, location, index: extent.index, offset: extent.chunk_offset };
+                    stored.push((extent.index, ops.cluster.write_bulk(chunk, part, session).await?));
+                }
+            }
+            Ok((at - range.start, stored))
+        }
+    }
+
+    /// The copy is on disk, all of it.
+    async fn sync(&self) -> Result<()> {
+        let written: &Written = self.unsynced.written();
+        let synced = self.ops.writeback.sync_indices(self.file.inode, &self.to, written).await?;
+        synced.lost.map_or(Ok(()), Err)
+    }
+}
+
+/// Somebody else has it, or wants it.
+pub(super) fn in_use() -> Error {
+    Error::refused(ErrorCode::AGAIN, "others use the file; try again when they have closed it")
+}

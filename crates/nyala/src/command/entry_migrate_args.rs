@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Flags of `nyala entry migrate`, and where a file's data goes by them. Pure: the map is an argument.
+
+use super::pool_table::named;
+use crate::cluster::ClusterArgs;
+use crate::config::PatternArg;
+use crate::entries::FilterArgs;
+use crate::exit::Failure;
+use nyala_client::Destination;
+use nyala_wire::map::{ClusterMap, TargetKind};
+use nyala_wire::{DataLocation, Layout, Pattern, PoolId, StripePattern, TargetId};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// Flags of `nyala entry migrate`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct EntryMigrateArgs {
+    /// Files, or directories with all that is below them
+    #[arg(value_name = "PATH", required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Move them to this storage pool, by its id or alias
+    #[arg(long, value_name = "POOL")]
+    pub(super) to_pool: Option<String>,
+    /// Spread their data so
+    #[arg(long, value_enum)]
+    pub(super) to_pattern: Option<PatternArg>,
+    /// Over so many targets, or mirror groups
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(super) to_num_targets: Option<u16>,
+    /// Move; without it the files are listed
+    #[arg(long)]
+    pub(super) yes: bool,
+    #[command(flatten)]
+    pub(super) filter: FilterArgs,
+    #[command(flatten)]
+    pub(super) cluster: ClusterArgs,
+}
+
+impl EntryMigrateArgs {
+    /// Where a file's data is to go; `None`: it is there already, or no file is meant.
+    pub(super) fn destination(&self, layout: &Layout, map: &ClusterMap) -> Result<Option<Destination>, Failure> {
+        let pool = self.to_pool.as_ref().map(|name| named(map, name)).transpose()?.map(|pool| pool.id);
+        let pattern = self.to_pattern.map_or(layout.pattern, Pattern::from);
+        let avoid = avoided(&self.filter, map, pattern)?;
+        let now = avoided(&self.filter, map, layout.pattern)?;
+        let width = layout.targets.len();
+        let leaves = layout.targets.iter().any(|id| now.contains(id));
+        let pools: BTreeSet<PoolId> =
+            layout.indices().filter_map(|index| pool_of(map, layout.location(index))).collect();
+        let settled = !leaves
+            && pattern == layout.pattern
+            && pool.is_none_or(|pool| pools.iter().all(|one| *one == pool))
+            && self.to_num_targets.is_none_or(|wanted| usize::from(wanted) == width);
+        let Some(pool) = pool.or(pools.first().copied()) else {
+            return Err(Failure::failed("none of its targets is known; say where to with --to-pool"));
+        };
+        let num_targets = self.to_num_targets.unwrap_or(u16::try_from(width).unwrap_or(u16::MAX));
+        let pattern = StripePattern { pattern, chunk_bytes: layout.chunk_bytes, num_targets, pool, inline_bytes: 0 };
+        Ok((!settled).then(|| Destination { pattern, avoid: avoid.into_iter().collect() }))
+    }
+
+    /// Whether anything is to leave a place, or to go to one.
+    pub(super) fn says_where(&self) -> bool {
+        let away =
+            !self.filter.targets.is_empty() || !self.filter.nodes.is_empty() || !self.filter.mirror_groups.is_empty();
+        away || self.to_pool.is_some() || self.to_pattern.is_some() || self.to_num_targets.is_some()
+    }
+}
+
+/// What the conditions about places name, as files that are spread so know it: targets, or the numbers of mirror groups.
+fn avoided(args: &FilterArgs, map: &ClusterMap, pattern: Pattern) -> Result<BTreeSet<TargetId>, Failure> {
+    let places = FilterArgs { targets: args.targets.clone(), nodes: args.nodes.clone(), ..FilterArgs::default() };
+    let targets = places.filter(map, true)?.targets.unwrap_or_default();
+    Ok(match pattern {
+        Pattern::Raid0 => targets,
+        Pattern::Mirror => {
+            let on = |id: &TargetId| targets.contains(id);
+            let of =
+                map.groups.iter().filter(|group| group.kind == TargetKind::Storage && group.members.iter().any(on));
+            of.map(|group| group.id).chain(args.mirror_groups.iter().copied()).map(|group| TargetId(group.0)).collect()
+        }
+    })
+}
+
+fn pool_of(map: &ClusterMap, location: DataLocation) -> Option<PoolId> {
+    let target = match location {
+        DataLocation::Target(id) => id,
+        DataLocation::Group(id) => *map.group(id)?.members.first()?,
+    };
+    map.target(target).map(|target| target.pool)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Cli;
+    use crate::command::mirror_list::tests::mirrored;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: EntryMigrateArgs,
+    }
+
+    fn args(line: &str) -> EntryMigrateArgs {
+        Line::parse_from(std::iter::once("migrate").chain(line.split(' '))).args
+    }
+
+    fn layout(pattern: Pattern, ids: &[u16]) -> Layout {
+        let targets = ids.iter().copied().map(TargetId).collect();
+        Layout { pattern, chunk_bytes: 1 << 20, targets, moves: 0 }
+    }
+
+    #[test]
+    fn what_is_to_leave_a_target_goes_where_that_is_not() {
+        let to =
+            args("--targets 101 /a").destination(&layout(Pattern::Raid0, &[101, 201]), &mirrored()).unwrap().unwrap();
+        assert_eq!((to.avoid, to.pattern.num_targets, to.pattern.pattern), (vec![TargetId(101)], 2, Pattern::Raid0));
+        assert_eq!(to.pattern.chunk_bytes, 1 << 20);
+        assert_eq!(args("--targets 101 /a").destination(&layout(Pattern::Raid0, &[201]), &mirrored()).unwrap(), None);
+        // Of group 1 target 101 is a member: mirrored files leave the group.
+        let to = args("--targets 101 /a").destination(&layout(Pattern::Mirror, &[1]), &mirrored()).unwrap().unwrap();
+        assert_eq!((to.avoid, to.pattern.pattern), (vec![TargetId(1)], Pattern::Mirror));
+    }
+
+    #[test]
+    fn what_is_where_it_should_be_stays() {
+        let (map, plain) = (mirrored(), layout(Pattern::Raid0, &[101]));
+        assert_eq!(args("--to-pool 1 /a").destination(&plain, &map).unwrap(), None);
+        assert_eq!(args("--to-pattern raid0 /a").destination(&plain, &map).unwrap(), None);
+        assert_eq!(args("--to-num-targets 1 /a").destination(&plain, &map).unwrap(), None);
+        let to = args("--to-pattern mirror /a").destination(&plain, &map).unwrap().unwrap();
+        assert_eq!((to.pattern.pattern, to.pattern.num_targets, to.avoid), (Pattern::Mirror, 1, Vec::new()));
+        assert!(args("--to-pool nowhere /a").destination(&plain, &map).unwrap_err().message.contains("pool list"));
+    }
+
+    #[test]
+    fn it_has_to_be_said_what_for() {
+        assert!(!args("/a").says_where() && !args("--min-size 1m /a").says_where());
+        assert!(args("--nodes 1 /a").says_where() && args("--to-pool 1 /a").says_where());
+        let said = ["nyala", "entry", "migrate", "/a"].map(str::to_owned);
+        assert!(Cli::try_parse_from(said).is_ok(), "it is the command that says so");
+    }
+}
