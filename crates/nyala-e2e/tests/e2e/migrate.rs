@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What a file has.
 struct Made {
     path: PathBuf,
     content: Vec<u8>,
@@ -27,7 +26,6 @@ fn make(dir: &Path, name: &str, content: Vec<u8>) -> Made {
     Made { path, content }
 }
 
-/// Of every kind that is moved in a way of its own.
 fn files(dir: &Path) -> Vec<Made> {
     let mut made: Vec<Made> =
         (0..12).map(|n| make(dir, &format!("plain{n}"), pattern(n, 300_000 + n as usize * 77_777))).collect();
@@ -66,13 +64,13 @@ fn e2e_entry_migrate_moves_data_off_a_target_while_it_is_used() {
     let id = id.to_string();
     let before = found(&cluster, &dir, &id);
     assert!(!before.is_empty(), "one of 16 files lies on one of four targets");
-    let stats: Vec<_> = made.iter().map(|one| fs::metadata(&one.path).unwrap()).collect();
 
     let dry = cluster.nyala(["entry", "migrate", &text(&dir), "--targets", &id]).must();
     assert_eq!(dry.lines().collect::<Vec<_>>(), before);
     assert_eq!(found(&cluster, &dir, &id), before, "without --yes nothing moves");
 
     open_files_stay(&cluster, &id, Path::new(&before[0]));
+    let stats: Vec<_> = made.iter().map(|one| fs::metadata(&one.path).unwrap()).collect();
     move_under_load(&cluster, &dir, &id);
     assert_eq!(found(&cluster, &dir, &id), Vec::<String>::new());
     for (one, stat) in made.iter().zip(&stats) {
@@ -98,7 +96,6 @@ fn open_files_stay(cluster: &Cluster, id: &str, held: &Path) {
     assert_eq!(said.code(), Some(1), "{}", said.describe());
     assert!(said.err.contains("in use"), "{}", said.describe());
     assert_eq!(on(cluster, held), was);
-    // It is written to as if nothing had been.
     let mut first = [0];
     file.read_exact_at(&mut first, 0).unwrap();
     file.write_all_at(&first, 0).unwrap();
@@ -136,11 +133,9 @@ fn move_under_load(cluster: &Cluster, dir: &Path, id: &str) {
         let avoided = |one: &Value| !one["to"].as_array().unwrap().contains(&id.parse::<u64>().unwrap().into());
         assert!(!list.is_empty() && list.iter().all(avoided), "{list:?}");
     });
-    // The rest, now that nobody has it open.
     cluster.nyala(["entry", "migrate", &text(dir), "--targets", id, "--yes"]).must();
 }
 
-/// Over more targets, and back.
 fn as_pattern_says(cluster: &Cluster, one: &Made) {
     for wanted in ["4", "1"] {
         cluster.nyala(["entry", "migrate", &text(&one.path), "--to-num-targets", wanted, "--yes"]).must();

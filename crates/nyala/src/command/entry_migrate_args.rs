@@ -97,6 +97,7 @@ mod tests {
     use crate::cli::Cli;
     use crate::command::mirror_list::tests::mirrored;
     use clap::Parser;
+    use nyala_wire::map::Pool;
 
     #[derive(Debug, Parser)]
     struct Line {
@@ -127,7 +128,8 @@ mod tests {
 
     #[test]
     fn what_is_where_it_should_be_stays() {
-        let (map, plain) = (mirrored(), layout(Pattern::Raid0, &[101]));
+        let (mut map, plain) = (mirrored(), layout(Pattern::Raid0, &[101]));
+        map.pools = vec![Pool { id: PoolId(1), alias: "default".into() }];
         assert_eq!(args("--to-pool 1 /a").destination(&plain, &map).unwrap(), None);
         assert_eq!(args("--to-pattern raid0 /a").destination(&plain, &map).unwrap(), None);
         assert_eq!(args("--to-num-targets 1 /a").destination(&plain, &map).unwrap(), None);

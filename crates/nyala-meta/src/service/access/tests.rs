@@ -19,7 +19,8 @@ const ROLES: [(char, Role); 7] = [
 const FREE: KeyRules = KeyRules { read_only: false };
 const READ_ONLY: KeyRules = KeyRules { read_only: true };
 /// What a client with a read-only key may do.
-const READS: [&str; 28] = [
+const READS: [&str; 29] = [
+    "MoveTargets",
     "SessionAdopt",
     "SessionOpen",
     "SessionClose",
