@@ -8,7 +8,6 @@
 
 use crate::error::{Error, Result};
 use crate::file::state::{File, FileState};
-use crate::writeback::logic::unsynced::Written;
 use crate::writeback::owner::Writeback;
 use crate::writeback::sync::Synced;
 use nyala_wire::storage::WriteVerifier;
@@ -53,7 +52,7 @@ impl Writeback {
     /// otherwise: the copy has only what was there. Chunk files that are gone have nothing unsynced.
     pub(super) async fn sync_before_moves(self: &Arc<Writeback>, inode: InodeId, layout: &Layout) -> Result<Synced> {
         let before = (inode, 0)..(inode, layout.moves);
-        let left: Vec<(u32, (Arc<Layout>, Written))> =
+        let left: Vec<(u32, _)> =
             self.unsynced.lock().range(before).map(|((_, moves), one)| (*moves, one.clone())).collect();
         let mut all = Synced::default();
         for (moves, (layout, written)) in left {
@@ -82,7 +81,7 @@ impl Writeback {
 
     /// What this client wrote and did not sync of files that it has forgotten is on disk.
     pub(crate) async fn sync_forgotten(self: &Arc<Writeback>) -> Result<()> {
-        let left: Vec<((InodeId, u32), (Arc<Layout>, Written))> = {
+        let left: Vec<_> = {
             let mut unsynced = self.unsynced.lock();
             let forgotten = |(inode, _): &(InodeId, u32)| self.files.get(*inode).is_none();
             let keys: Vec<(InodeId, u32)> = unsynced.keys().copied().filter(forgotten).collect();
