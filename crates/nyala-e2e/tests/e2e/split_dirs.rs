@@ -17,7 +17,6 @@ use std::time::Duration;
 
 /// Names with which a directory is split here.
 const ABOVE: usize = 32;
-/// Names that are there all the time.
 const STABLE: usize = 200;
 
 /// A cluster that splits directories early.
@@ -78,14 +77,12 @@ fn e2e_split_directories() {
             })
             .collect();
         for round in 0..rounds {
-            // sleeps: programs work for so long before the next server dies
-            std::thread::sleep(Duration::from_secs(2));
+            std::thread::sleep(Duration::from_secs(2)); // sleeps: programs work for so long before the next server dies
             let dies = if round % 2 == 0 { "meta1" } else { "meta2" };
             cluster.kill(dies);
             cluster.start_service(dies);
         }
-        // sleeps: programs work for so long with both servers
-        std::thread::sleep(Duration::from_secs(2));
+        std::thread::sleep(Duration::from_secs(2)); // sleeps: programs work for so long with both servers
         stop.store(true, Ordering::Relaxed);
         let steps: Vec<usize> = programs.into_iter().map(|program| program.join().unwrap()).collect();
         println!("steps: {steps:?}");
