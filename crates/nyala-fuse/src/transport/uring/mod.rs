@@ -9,9 +9,8 @@
 //! **Failure model.** *Registering* can fail (too old a kernel, switched off meanwhile, no memory): the kernel then sends
 //! everything over the device, which is served anyway. *The mount can end* (unmount, abort): every entry comes
 //! back with an error and the channel ends; a reply after that finds nobody. *A request can be gone* when its reply
-//! comes: the entry is lost to the kernel and registered anew.
-//! *Handlers can wait* while they hold all entries of a queue, perhaps for the very request that finds none left (a
-//! lock for its unlock): see `queues`. *A handler can keep a write's data*: see `entry`. A reply that the kernel finds
+//! comes: the entry is lost to the kernel and registered anew. *Handlers can wait* while they hold all entries of a queue, perhaps for
+//! the very request that finds none left (a lock for its unlock): see `queues`. *A handler can keep a write's data*: see `entry`. A reply that the kernel finds
 //! malformed fails its request with EINVAL; it does not come back to us as it does on the device.
 
 mod abi;
@@ -52,8 +51,7 @@ impl UringFuse {
     /// Makes room for a share of the queues, in the runtime or on the thread alone. Nothing is asked of the kernel's FUSE.
     pub(crate) fn new(device: Device, share: &Share, payload_bytes: usize, alone: bool) -> io::Result<UringFuse> {
         let entries: usize = share.queues.iter().map(|(_, entries)| entries).sum();
-        // Twice the entries, since more of them may come.
-        let room = u32::try_from(entries * 2).unwrap_or(u32::MAX);
+        let room = u32::try_from(entries * 2).unwrap_or(u32::MAX); // Twice the entries, since more of them may come.
         let ring = if alone { Ring::own_thread(room)? } else { Ring::attached(room)? };
         let queues = RefCell::new(Queues::new(device, &share.queues, payload_bytes)?);
         Ok(UringFuse { ring, queues, fetch_at: RefCell::default(), ended: Cell::new(false) })
