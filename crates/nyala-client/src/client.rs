@@ -414,12 +414,7 @@ impl Client {
 
     /// Moves a file's data to other targets: its inode, names, times and content stay. `moved` hears how many bytes are copied. AGAIN if
     /// another client has the file open, or asks for it meanwhile: then nothing is changed.
-    pub async fn move_data(
-        &self,
-        inode: InodeId,
-        to: &Destination,
-        moved: impl Fn(u64) + Sync,
-    ) -> Result<(u64, Layout)> {
+    pub async fn move_data(&self, inode: InodeId, to: &Destination, moved: impl Fn(u64)) -> Result<(u64, Layout)> {
         let handle = self.open(inode, OpenOptions { write: true, ..OpenOptions::default() }).await?;
         let done = move_data::move_data(&self.core.ops, handle.file(), to, &moved).await;
         handle.release().await?;

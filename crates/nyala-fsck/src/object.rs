@@ -44,6 +44,8 @@ pub struct Object {
     pub stray_locks: Vec<SessionId>,
     /// Its chunk files wait for their removal.
     pub garbage: bool,
+    /// Chunk files of before its data was moved wait for their removal.
+    pub leaves: bool,
     /// A truncation is under way.
     pub truncation: bool,
     /// Its chunk files.
@@ -105,6 +107,7 @@ impl Object {
                     self.stray_locks.push(session);
                 }
             }
+            Fact::Garbage { moved: Some(true), .. } => self.leaves = true,
             Fact::Garbage { .. } => self.garbage = true,
             Fact::Truncation { .. } => self.truncation = true,
             // Not about an inode.

@@ -91,7 +91,7 @@ fn basis(object: &Object, rests: Rests, involves: &[InodeId]) -> u32 {
         }
         Rests::Chunks => {
             let inode = record.map(|record| (record.size, (&record.layout, record.inline_version)));
-            crc32c(&codec::encode(&(inode, (&object.chunks, object.garbage))))
+            crc32c(&codec::encode(&(inode, (&object.chunks, (object.garbage, object.leaves)))))
         }
     }
 }

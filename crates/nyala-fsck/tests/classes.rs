@@ -166,10 +166,10 @@ fn inodes() {
     only(&world, "xattr-count");
 
     let mut world = World::new();
-    world.facts.push((OTHER, Fact::Garbage { inode: STRIPED }));
+    world.facts.push((OTHER, Fact::Garbage { inode: STRIPED, moved: None }));
     only(&world, "row-foreign");
     world.facts.pop();
-    world.facts.push((ME, Fact::Garbage { inode: STRIPED }));
+    world.facts.push((ME, Fact::Garbage { inode: STRIPED, moved: None }));
     only(&world, "garbage-of-living");
 }
 
@@ -231,7 +231,7 @@ fn chunk_files() {
         only(&world, class);
     }
     let mut world = World::new();
-    world.facts.push((ME, Fact::Garbage { inode: inode(9, 99) }));
+    world.facts.push((ME, Fact::Garbage { inode: inode(9, 99), moved: None }));
     world.chunks.push(chunk(101, inode(9, 99), 0, 50));
     assert_eq!(classes(&world), [] as [&str; 0], "it is about to be removed");
 

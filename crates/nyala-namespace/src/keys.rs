@@ -171,18 +171,15 @@ pub fn garbage(inode: InodeId) -> Key {
     Key::tagged(GARBAGE, &[&inode.0.to_be_bytes()])
 }
 
-/// Key of the chunk files that a layout of a file has, once they are to be removed: that of the file if its data was never moved.
-pub fn garbage_of(inode: InodeId, layout: &Layout) -> Key {
-    match layout.moves {
-        0 => garbage(inode),
-        moves => Key::tagged(GARBAGE, &[&inode.0.to_be_bytes(), &[(moves % Layout::NAMES) as u8]]),
-    }
+/// Key of the chunk files that a file had before its data was moved: those of one layout for each key.
+pub fn moved_garbage(inode: InodeId, before: &Layout) -> Key {
+    Key::tagged(GARBAGE, &[&inode.0.to_be_bytes(), &[(before.moves % Layout::NAMES) as u8]])
 }
 
-/// Inode of a [`garbage_of`] key, and whether its data had been moved.
-pub fn parse_garbage(key: &[u8]) -> Option<(InodeId, bool)> {
+/// Inode of a [`garbage`] or [`moved_garbage`] key; with `true` of the latter.
+pub fn parse_garbage(key: &[u8]) -> Option<(InodeId, Option<bool>)> {
     let (inode, moved) = key.strip_prefix(&[GARBAGE])?.split_first_chunk::<8>()?;
-    (moved.len() < 2).then(|| (InodeId(u64::from_be_bytes(*inode)), !moved.is_empty()))
+    (moved.len() < 2).then(|| (InodeId(u64::from_be_bytes(*inode)), (!moved.is_empty()).then_some(true)))
 }
 
 /// Key of a truncation that storage has not yet confirmed.

@@ -214,7 +214,7 @@ fn what_belongs_to_nothing() {
     assert!(!server.attr(file).no_xattrs);
     let garbage = GarbageRecord { targets: vec![TargetId(101)], mirrored: None, moves: None };
     server.view.0.insert(keys::garbage(file), codec::encode(&garbage));
-    assert!(server.has(|fact| matches!(fact, Fact::Garbage { inode } if *inode == file)));
+    assert!(server.has(|fact| matches!(fact, Fact::Garbage { inode, .. } if *inode == file)));
     server.repair(Repair::KeepChunks(file));
     server.view.0.insert(keys::garbage(gone), codec::encode(&garbage));
     let refused = server.run(MetaOp::Repair(Repair::KeepChunks(gone))).unwrap_err();

@@ -105,9 +105,7 @@ impl FileHandle {
         self.flush_as(Flush { exact: true, ..Flush::default() }).await?;
         // Said, and not counted as reported: of several processes that have the handle, it may be a child that closes its copy and
         // looks at no result, while the one that wrote asks with fsync.
-        let reported = self.inner.reported.load(Ordering::Acquire);
-        let state = self.inner.file.state.lock();
-        state.failures().after(reported).map_or(Ok(()), |error| Err(error.clone()))
+        self.failure_after(self.inner.reported.load(Ordering::Acquire))
     }
 
     /// Data and attributes are on disk when it returns. `datasync`: attributes that are not needed to read the data
@@ -143,8 +141,12 @@ impl FileHandle {
 
     /// The failure that this handle has not reported yet.
     fn report(&self) -> Result<()> {
+        let count = self.inner.file.state.lock().failures().count();
+        self.failure_after(self.inner.reported.swap(count, Ordering::AcqRel))
+    }
+
+    fn failure_after(&self, reported: u64) -> Result<()> {
         let state = self.inner.file.state.lock();
-        let reported = self.inner.reported.swap(state.failures().count(), Ordering::AcqRel);
         state.failures().after(reported).map_or(Ok(()), |error| Err(error.clone()))
     }
 

@@ -32,7 +32,7 @@ pub(super) struct Move<'a> {
 
 impl Move<'_> {
     /// Copies everything and has it on disk.
-    pub(super) async fn copy_all(&mut self, moved: &(dyn Fn(u64) + Sync)) -> Result<u64> {
+    pub(super) async fn copy_all(&mut self, moved: &dyn Fn(u64)) -> Result<u64> {
         let writeback = &self.ops.writeback;
         writeback.cut(self.file, &self.to, 0, self.session).await?;
         let copied = match self.copy(moved).await {
@@ -47,31 +47,39 @@ impl Move<'_> {
         copied
     }
 
-    async fn copy(&mut self, moved: &(dyn Fn(u64) + Sync)) -> Result<u64> {
+    async fn copy(&mut self, moved: &dyn Fn(u64)) -> Result<u64> {
         let (mut at, mut bytes) = (0, 0);
         while let Some(data) = self.data_behind(at).await? {
             at = data.end;
             let mut pieces = JoinSet::new();
-            let mut from = data.start;
-            while from < data.end || !pieces.is_empty() {
+            let (mut from, mut failed) = (data.start, None);
+            loop {
                 if self.ops.delegations.lock(self.file.inode).is_going(self.file.inode) {
-                    return Err(in_use());
+                    failed.get_or_insert_with(in_use);
                 }
-                while from < data.end && pieces.len() < AT_ONCE {
+                while failed.is_none() && from < data.end && pieces.len() < AT_ONCE {
                     let piece = from..data.end.min((from / PIECE + 1) * PIECE);
                     from = piece.end;
                     pieces.spawn(self.copy_piece(piece));
                 }
-                let Some(done) = pieces.join_next().await else { continue };
-                let (len, stored) = done.unwrap_or(Err(Error::ShutDown))?;
-                for (index, verifier) in stored {
-                    self.unsynced.record_write(index, verifier);
+                // Also after a failure: what is on its way when this returns would come late, over what the next attempt wrote.
+                let Some(done) = pieces.join_next().await else { break };
+                match done.unwrap_or(Err(Error::ShutDown)) {
+                    Ok((len, stored)) => {
+                        stored.into_iter().for_each(|(index, verifier)| self.stored(index, verifier));
+                        bytes += len;
+                        moved(bytes);
+                    }
+                    Err(error) => drop(failed.get_or_insert(error)),
                 }
-                bytes += len;
-                moved(bytes);
             }
+            failed.map_or(Ok(()), Err)?;
         }
         Ok(bytes)
+    }
+
+    fn stored(&mut self, index: u16, verifier: WriteVerifier) {
+        self.unsynced.record_write(index, verifier);
     }
 
     /// The next range that has data.

@@ -29,7 +29,7 @@ pub(crate) async fn move_data(
     ops: &Arc<FileOps>,
     file: &Arc<File>,
     to: &Destination,
-    moved: &(dyn Fn(u64) + Sync),
+    moved: &dyn Fn(u64),
 ) -> Result<(u64, Layout)> {
     if !ops.ctx.config.delegations {
         return Err(Error::refused(ErrorCode::NOT_SUPPORTED, "a client without delegations moves no data"));

@@ -38,6 +38,9 @@ impl Class for ChunkUnexpected {
 
     fn look(&self, object: &Object, report: &mut Report) {
         let Some(record) = object.record.as_ref().filter(|record| record.inline_version.is_none()) else { return };
+        if object.leaves {
+            return;
+        }
         let whole = record.layout.as_ref().is_some_and(|layout| is_whole(report, object, record, layout));
         let unexpected: Vec<_> = object.chunks.iter().filter(|chunk| !belongs(report, record, chunk)).collect();
         for chunk in unexpected {

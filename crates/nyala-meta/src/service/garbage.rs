@@ -51,18 +51,18 @@ pub async fn collect(state: Rc<State>) {
         }
         synced(&state).await;
         // Those that fail stay in the queue and come up again after the others.
-        after = queued.last().map(|(inode, record)| behind(*inode, record)).unwrap_or_default();
+        after = queued.last().map(|row| [&row.key[..], &[0]].concat()).unwrap_or_default();
         if !remove_all(&state, queued).await {
             tokio::time::sleep(RETRY).await;
         }
     }
 }
 
-/// The key after a row's.
-fn behind(inode: InodeId, record: &GarbageRecord) -> Vec<u8> {
-    let mut key = keys::garbage_of(inode, &record.layout()).to_vec();
-    key.push(0);
-    key
+/// A row of the queue.
+struct Queued {
+    key: Vec<u8>,
+    inode: InodeId,
+    record: GarbageRecord,
 }
 
 /// Returns when everything that is in the tables now is on disk. If the log fails, never: the process ends then.
@@ -74,13 +74,13 @@ async fn synced(state: &State) {
 }
 
 /// Whether any was removed.
-async fn remove_all(state: &Rc<State>, queued: Vec<(InodeId, GarbageRecord)>) -> bool {
+async fn remove_all(state: &Rc<State>, queued: Vec<Queued>) -> bool {
     let mut any = false;
     let mut queued = queued.into_iter();
     loop {
-        let some = queued.by_ref().take(AT_ONCE).map(|(inode, record)| {
+        let some = queued.by_ref().take(AT_ONCE).map(|row| {
             let state = state.clone();
-            tokio::task::spawn_local(async move { remove(&state, inode, record).await })
+            tokio::task::spawn_local(async move { remove(&state, row).await })
         });
         let some: Vec<_> = some.collect();
         if some.is_empty() {
@@ -92,7 +92,7 @@ async fn remove_all(state: &Rc<State>, queued: Vec<(InodeId, GarbageRecord)>) ->
     }
 }
 
-fn next(state: &State, after: &[u8]) -> Result<Vec<(InodeId, GarbageRecord)>, WireError> {
+fn next(state: &State, after: &[u8]) -> Result<Vec<Queued>, WireError> {
     let mut rows = Vec::new();
     View::scan(&state.tables, after, &[keys::GARBAGE + 1], &mut |key, value| {
         rows.push((key.to_vec(), value.to_vec()));
@@ -100,12 +100,12 @@ fn next(state: &State, after: &[u8]) -> Result<Vec<(InodeId, GarbageRecord)>, Wi
     })?;
     let parse = |(key, value): (Vec<u8>, Vec<u8>)| {
         let record = codec::decode(&value)?;
-        Ok(keys::parse_garbage(&key).map(|(inode, _)| (inode, record)))
+        Ok(keys::parse_garbage(&key).map(|(inode, _)| Queued { key, inode, record }))
     };
     rows.into_iter().filter_map(|row| parse(row).transpose()).collect()
 }
 
-async fn remove(state: &Rc<State>, inode: InodeId, record: GarbageRecord) -> bool {
+async fn remove(state: &Rc<State>, Queued { key, inode, record }: Queued) -> bool {
     let Some(map) = state.orders_by() else { return false };
     let layout = record.layout();
     for index in layout.indices() {
@@ -120,6 +120,6 @@ async fn remove(state: &Rc<State>, inode: InodeId, record: GarbageRecord) -> boo
         }
     }
     let mut batch = Batch::new();
-    batch.delete(keys::garbage_of(inode, &layout));
+    batch.delete(key);
     state.apply(&batch).is_ok()
 }

@@ -3,7 +3,7 @@
 //! Clients that access rules keep to a directory, or do not let in: one that is honest, and one that speaks the protocol itself, names inodes that it
 //! was never shown, and makes up proofs.
 
-use crate::harness::Cluster;
+use crate::harness::{Cluster, LARGE, content};
 use crate::keys::{answer, key, until_known, with, write};
 use crate::{OWNER, rename};
 use nyala_client::{Client, ClientConfig, OpenOptions};
@@ -23,7 +23,6 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 const ROOT: InodeId = InodeId::ROOT;
-const LARGE: usize = 300_000;
 
 fn name(text: &str) -> Name {
     Name::new(text.as_bytes()).unwrap()
@@ -82,16 +81,6 @@ async fn large(client: &Client, parent: InodeId, name: &str, byte: u8) -> InodeI
     handle.fsync(false).await.unwrap();
     handle.release().await.unwrap();
     attr.inode
-}
-
-async fn content(client: &Client, inode: InodeId) -> nyala_client::Result<Vec<u8>> {
-    let handle = client.open(inode, OpenOptions::default()).await?;
-    let mut all = Vec::new();
-    while all.len() < LARGE {
-        all.extend(handle.read(all.len() as u64, 100_000).await?.concat());
-    }
-    handle.release().await?;
-    Ok(all)
 }
 
 fn refused<T>(outcome: nyala_client::Result<T>, code: ErrorCode, what: &str) {

@@ -3,7 +3,7 @@
 //! Clients whose rule is about users, at storage: one that is honest, and one that names inodes by number and lies about its grants.
 
 use crate::access::read_of;
-use crate::harness::Cluster;
+use crate::harness::{Cluster, LARGE, content};
 use crate::keys::{answer, key, until_known, with, write};
 use crate::rules::{Liar, client, refused, set_rule, user};
 use nyala_client::{Client, OpenOptions};
@@ -19,7 +19,6 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 const ROOT: InodeId = InodeId::ROOT;
-const LARGE: usize = 300_000;
 
 async fn large(client: &Client, name: &str, perm: u16, uid: u32) -> InodeId {
     let (attr, handle) = client.create(ROOT, name.as_bytes(), perm, Owner { uid, gid: uid }, true).await.unwrap();
@@ -27,16 +26,6 @@ async fn large(client: &Client, name: &str, perm: u16, uid: u32) -> InodeId {
     handle.fsync(false).await.unwrap();
     handle.release().await.unwrap();
     attr.inode
-}
-
-async fn content(client: &Client, inode: InodeId) -> nyala_client::Result<Vec<u8>> {
-    let handle = client.open(inode, OpenOptions::default()).await?;
-    let mut all = Vec::new();
-    while all.len() < LARGE {
-        all.extend(handle.read(all.len() as u64, 100_000).await?.concat());
-    }
-    handle.release().await?;
-    Ok(all)
 }
 
 async fn overwrite(client: &Client, inode: InodeId) -> nyala_client::Result<()> {

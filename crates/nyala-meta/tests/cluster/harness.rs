@@ -2,7 +2,7 @@
 
 //! Starts and stops the cluster.
 
-use nyala_client::{Client, ClientConfig};
+use nyala_client::{Client, ClientConfig, OpenOptions};
 use nyala_meta::MetaConfig;
 use nyala_mgmt::MgmtConfig;
 use nyala_storage::{StorageConfig, TargetSpec};
@@ -10,7 +10,7 @@ use nyala_transport::{Endpoint, HandshakeConfig, Pool, PoolOptions, Request, Rol
 use nyala_wire::map::Reachability;
 use nyala_wire::map::TargetKind;
 use nyala_wire::mgmt::ServiceStats;
-use nyala_wire::{codec, message_type};
+use nyala_wire::{InodeId, codec, message_type};
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -223,4 +223,18 @@ impl Cluster {
             }
         });
     }
+}
+
+/// Bytes of files that go to storage.
+pub const LARGE: usize = 300_000;
+
+/// The whole content of such a file.
+pub async fn content(client: &Client, inode: InodeId) -> nyala_client::Result<Vec<u8>> {
+    let handle = client.open(inode, OpenOptions::default()).await?;
+    let mut all = Vec::new();
+    while all.len() < LARGE {
+        all.extend(handle.read(all.len() as u64, 100_000).await?.concat());
+    }
+    handle.release().await?;
+    Ok(all)
 }

@@ -56,9 +56,7 @@ impl Found {
             Some(&keys::REPLY) => return self.add_reply(view, key),
             // What cannot be read holds up the removal of all others.
             Some(&keys::GARBAGE) if codec::decode::<GarbageRecord>(value).is_err() => None,
-            // Of a file that may well exist: its data is elsewhere now.
-            Some(&keys::GARBAGE) if keys::parse_garbage(key).is_some_and(|(_, moved)| moved) => return Ok(Some(())),
-            Some(&keys::GARBAGE) => keys::parse_garbage(key).map(|(inode, _)| Fact::Garbage { inode }),
+            Some(&keys::GARBAGE) => keys::parse_garbage(key).map(|(inode, moved)| Fact::Garbage { inode, moved }),
             Some(&keys::TRUNCATE) => keys::parse_inode(key).map(|inode| Fact::Truncation { inode }),
             Some(&(keys::PREPARED | keys::COMMITTED | keys::NEXT)) => server_fact(key, value),
             Some(&keys::MISC) if *key == *keys::inode_count() => server_fact(key, value),

@@ -27,7 +27,7 @@ pub fn destroy(change: &mut Change, inode: InodeId) -> Step<()> {
     let (link, xattrs) = (record.kind == FileKind::Symlink, record.xattr_bytes.is_some());
     match record.file.clone() {
         Some(FilePart { inline_version: None, layout, .. }) => {
-            change.put_record(keys::garbage_of(inode, &layout), &GarbageRecord::of(layout));
+            change.put_record(keys::garbage(inode), &GarbageRecord::of(layout));
         }
         // Version 0 is empty: nothing was ever kept.
         Some(FilePart { inline_version: Some(0), .. }) => {}

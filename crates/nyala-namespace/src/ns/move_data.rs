@@ -58,11 +58,11 @@ fn move_to(change: &mut Change, env: &Env, inode: InodeId, layout: &Layout) -> S
     if change.is_open_elsewhere(inode, env.session)? {
         return Err(ErrorCode::AGAIN.with("another client has the file open").into());
     }
-    if change.has(&keys::garbage_of(inode, layout))? {
+    if change.has(&keys::moved_garbage(inode, layout))? {
         return Err(ErrorCode::BUSY.with("chunk files of these names are still to be removed").into());
     }
     if file.inline_version.is_none() {
-        change.put_record(keys::garbage_of(inode, old), &GarbageRecord::of(old.clone()));
+        change.put_record(keys::moved_garbage(inode, old), &GarbageRecord::of(old.clone()));
     }
     let record = change.inode_mut(inode)?;
     record.file.as_mut().ok_or(ErrorCode::INVALID)?.layout = layout.clone();

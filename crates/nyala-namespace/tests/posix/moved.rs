@@ -45,15 +45,16 @@ fn data_goes_where_it_is_not_to_stay_and_its_chunk_files_of_before_are_removed()
     assert_eq!(server.run(MetaOp::MoveData { inode, layout: new.clone() }), Ok(MetaReply::Done));
     assert_eq!(layout(&mut server, inode), new);
     assert_eq!(server.attr(inode), before, "nothing but its place has changed");
-    let row = View::get(&server.view, &keys::garbage(inode)).unwrap().unwrap();
+    let row = View::get(&server.view, &keys::moved_garbage(inode, &old)).unwrap().unwrap();
+    assert!(View::get(&server.view, &keys::garbage(inode)).unwrap().is_none(), "the file is no garbage");
     assert_eq!(codec::decode::<GarbageRecord>(&row).unwrap().layout().targets, old.targets);
     // What is there now is removed with the file, and the other one still is.
     let (parent, name) = (InodeId::ROOT, crate::server::name("f"));
     server.run(MetaOp::Unlink { parent, name }).unwrap();
-    let row = View::get(&server.view, &keys::garbage_of(inode, &new)).unwrap().unwrap();
+    let row = View::get(&server.view, &keys::garbage(inode)).unwrap().unwrap();
     let removed = codec::decode::<GarbageRecord>(&row).unwrap().layout();
     assert_eq!((removed.targets, removed.moves), (new.targets, 1));
-    assert!(View::get(&server.view, &keys::garbage(inode)).unwrap().is_some());
+    assert!(View::get(&server.view, &keys::moved_garbage(inode, &old)).unwrap().is_some());
 }
 
 #[test]
@@ -82,7 +83,7 @@ fn what_is_open_elsewhere_or_was_moved_meanwhile_is_not_moved() {
     let back = Layout { moves: Layout::NAMES, ..old.clone() };
     let row = codec::encode(&GarbageRecord::of(back.clone()));
     let mut batch = nyala_kv::Batch::new();
-    batch.put(keys::garbage_of(inode, &back), row);
+    batch.put(keys::moved_garbage(inode, &back), row);
     server.view.apply(&batch);
     assert_eq!(server.run(moved(&back)), Err(ErrorCode::BUSY));
     assert_eq!(server.run(moved(&Layout { moves: 2, ..old })), Ok(MetaReply::Done));

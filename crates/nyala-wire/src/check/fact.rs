@@ -99,6 +99,9 @@ pub enum Fact {
         /// The inode.
         #[n(0)]
         inode: InodeId,
+        /// Those of before its data was moved: it may well exist.
+        #[n(1)]
+        moved: Option<bool>,
     },
     /// A truncation is under way.
     #[n(8)]
@@ -131,7 +134,7 @@ impl Fact {
         match self {
             Fact::Name { inode, .. } | Fact::Listed { dir: inode, .. } | Fact::Fragment { inode, .. } => Some(*inode),
             Fact::Content { inode, .. } | Fact::Xattrs { inode, .. } | Fact::Open { inode, .. } => Some(*inode),
-            Fact::StrayLock { inode, .. } | Fact::Garbage { inode } | Fact::Truncation { inode } => Some(*inode),
+            Fact::StrayLock { inode, .. } | Fact::Garbage { inode, .. } | Fact::Truncation { inode } => Some(*inode),
             Fact::Inode(record) => Some(record.inode),
             Fact::Server(_) => None,
         }

@@ -203,7 +203,7 @@ enums! {
         4 Xattrs { inode, bytes }
         5 Open { inode, session, known }
         6 StrayLock { inode, session }
-        7 Garbage { inode }
+        7 Garbage { inode, moved }
         8 Truncation { inode }
         9 Server { 0 }
         10 Fragment { inode, dir, range }

@@ -3,8 +3,8 @@
 //! `nyala entry migrate PATH…`: files' data to other targets, mirror groups or pools, while their names, inodes and content stay.
 //!
 //! **Failure model.** Each file is moved for itself and whole: whoever is interrupted moves the rest with the same command, which passes
-//! over what is where it should be. A file that another client has open, or asks for meanwhile, stays where it is, is counted, and makes the
-//! exit code 1. For the rest: `nyala_client::Client::move_data`, and of the walk [`crate::entries`].
+//! over what is where it should be. A file that another client has open, or asks for meanwhile, or that cannot be read or written, stays where it
+//! is and is counted, the first of these is named at the end, and the exit code is 1; only a cluster that cannot be reached ends it. For the rest: `nyala_client::Client::move_data`, and of the walk [`crate::entries`].
 
 use super::entry_migrate_args::EntryMigrateArgs;
 use super::words::word;
@@ -14,9 +14,9 @@ use crate::output::Output;
 use crate::units::human_bytes;
 use nyala_wire::{ErrorCode, TargetId};
 use serde::Serialize;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A file that was moved, or would be.
 #[derive(Serialize)]
@@ -35,9 +35,34 @@ struct Migrated<'a> {
 #[derive(Default)]
 struct Counts {
     files: Cell<u64>,
+    /// Of files that are moved, or would be.
     bytes: Cell<u64>,
-    in_use: Cell<u64>,
-    first: RefCell<Option<PathBuf>>,
+    /// Of the file that is being moved.
+    copied: Cell<u64>,
+    left: Cell<u64>,
+    first: Cell<Option<Failure>>,
+}
+
+impl Counts {
+    /// A file is, or would be, moved.
+    fn moves(&self, bytes: u64) {
+        self.copied.set(0);
+        self.files.set(self.files.get() + 1);
+        self.bytes.set(self.bytes.get() + bytes);
+    }
+
+    /// A file stays where it is; an error, if all the others would.
+    fn leaves(&self, path: &Path, why: Failure) -> Result<(), Failure> {
+        self.copied.set(0);
+        let why = why.context(path.display());
+        if why.exit == Exit::Unreachable {
+            return Err(why);
+        }
+        self.left.set(self.left.get() + 1);
+        let first = self.first.take();
+        self.first.set(first.or(Some(why)));
+        Ok(())
+    }
 }
 
 /// Moves, or lists what would be moved.
@@ -56,7 +81,9 @@ pub fn run(args: EntryMigrateArgs, output: Output) -> Outcome {
         max_depth: None,
         excludes: args.yes,
     };
-    let told = search.each(output, "migrate", async |tree, walked| migrate(&args, &counts, tree, walked).await);
+    let so_far = || counts.bytes.get() + counts.copied.get();
+    let bytes: Option<&dyn Fn() -> u64> = if args.yes { Some(&so_far) } else { None };
+    let told = search.each(output, "migrate", bytes, async |tree, walked| migrate(&args, &counts, tree, walked).await);
     let (files, size) = (counts.files.get(), human_bytes(counts.bytes.get()));
     let plural = if files == 1 { "" } else { "s" };
     if args.yes {
@@ -65,15 +92,10 @@ pub fn run(args: EntryMigrateArgs, output: Output) -> Outcome {
         eprintln!("{files} file{plural} with {size} would be moved; add --yes to move them");
     }
     told?;
-    match (counts.in_use.get(), counts.first.take()) {
-        (0, _) | (_, None) => Ok(Exit::Ok),
-        (1, Some(path)) => {
-            Err(Failure::failed(format!("{} is in use and was not moved; try again later", path.display())))
-        }
-        (count, Some(path)) => Err(Failure::failed(format!(
-            "{count} files are in use and were not moved, {} first; try again later",
-            path.display()
-        ))),
+    match (counts.left.get(), counts.first.take()) {
+        (_, None) => Ok(Exit::Ok),
+        (1, Some(first)) => Err(first.context("one file was not moved")),
+        (left, Some(first)) => Err(first.context(format!("{left} files were not moved; the first"))),
     }
 }
 
@@ -97,28 +119,26 @@ async fn migrate(
         from: &layout.targets,
         to: None,
     };
-    let count = |copied: u64| {
-        counts.files.set(counts.files.get() + 1);
-        counts.bytes.set(counts.bytes.get() + copied);
-    };
     if !args.yes {
-        count(if info.inline { 0 } else { info.attr.size });
+        counts.moves(if info.inline { 0 } else { info.attr.size });
     } else {
         let Tree::Cluster(client) = tree else {
             return Err(Failure::failed("only with the cluster's secret: as root, or where nyala mount runs"));
         };
-        match client.move_data(info.attr.inode, &to, |_| ()).await {
+        match client.move_data(info.attr.inode, &to, |copied| counts.copied.set(copied)).await {
             Ok((copied, layout)) => {
-                count(copied);
+                counts.moves(copied);
                 told.to = Some(layout.targets);
             }
             Err(error) if error.is(ErrorCode::NOT_FOUND) || error.is(ErrorCode::STALE) => return Ok(None),
             Err(error) if error.is(ErrorCode::AGAIN) || error.is(ErrorCode::BUSY) => {
-                counts.in_use.set(counts.in_use.get() + 1);
-                counts.first.borrow_mut().get_or_insert_with(|| walked.path.clone());
+                counts.leaves(&walked.path, Failure::failed("it is in use; try again later"))?;
                 return Ok(None);
             }
-            Err(error) => return Err(Failure::from(error).context(walked.path.display())),
+            Err(error) => {
+                counts.leaves(&walked.path, error.into())?;
+                return Ok(None);
+            }
         }
     }
     let value = serde_json::to_value(&told).map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))?;

@@ -48,14 +48,18 @@ impl EntryMigrateArgs {
         let leaves = layout.targets.iter().any(|id| now.contains(id));
         let pools: BTreeSet<PoolId> =
             layout.indices().filter_map(|index| pool_of(map, layout.location(index))).collect();
+        let Some(to_pool) = pool.or(pools.first().copied()) else {
+            return Err(Failure::failed("none of its targets is known; say where to with --to-pool"));
+        };
+        // More than there are would never be there, and each run would move the file again.
+        let there = places(map, pattern, to_pool).filter(|id| !avoid.contains(id)).count();
+        let wanted = self.to_num_targets.map(|wanted| wanted.min(u16::try_from(there).unwrap_or(u16::MAX)).max(1));
         let settled = !leaves
             && pattern == layout.pattern
             && pool.is_none_or(|pool| pools.iter().all(|one| *one == pool))
-            && self.to_num_targets.is_none_or(|wanted| usize::from(wanted) == width);
-        let Some(pool) = pool.or(pools.first().copied()) else {
-            return Err(Failure::failed("none of its targets is known; say where to with --to-pool"));
-        };
-        let num_targets = self.to_num_targets.unwrap_or(u16::try_from(width).unwrap_or(u16::MAX));
+            && wanted.is_none_or(|wanted| usize::from(wanted) == width);
+        let num_targets = wanted.unwrap_or(u16::try_from(width).unwrap_or(u16::MAX));
+        let pool = to_pool;
         let pattern = StripePattern { pattern, chunk_bytes: layout.chunk_bytes, num_targets, pool, inline_bytes: 0 };
         Ok((!settled).then(|| Destination { pattern, avoid: avoid.into_iter().collect() }))
     }
@@ -81,6 +85,18 @@ fn avoided(args: &FilterArgs, map: &ClusterMap, pattern: Pattern) -> Result<BTre
             of.map(|group| group.id).chain(args.mirror_groups.iter().copied()).map(|group| TargetId(group.0)).collect()
         }
     })
+}
+
+/// The targets, or the numbers of mirror groups, of a pool.
+fn places(map: &ClusterMap, pattern: Pattern, pool: PoolId) -> impl Iterator<Item = TargetId> + '_ {
+    let targets = map.targets_of(TargetKind::Storage).map(|target| target.id);
+    let groups = map.groups.iter().filter(|group| group.kind == TargetKind::Storage).map(|group| TargetId(group.id.0));
+    let (targets, groups) = match pattern {
+        Pattern::Raid0 => (Some(targets), None),
+        Pattern::Mirror => (None, Some(groups)),
+    };
+    let all = targets.into_iter().flatten().chain(groups.into_iter().flatten());
+    all.filter(move |id| pool_of(map, pattern.location(*id)) == Some(pool))
 }
 
 fn pool_of(map: &ClusterMap, location: DataLocation) -> Option<PoolId> {
@@ -133,6 +149,9 @@ mod tests {
         assert_eq!(args("--to-pool 1 /a").destination(&plain, &map).unwrap(), None);
         assert_eq!(args("--to-pattern raid0 /a").destination(&plain, &map).unwrap(), None);
         assert_eq!(args("--to-num-targets 1 /a").destination(&plain, &map).unwrap(), None);
+        let wider = args("--to-num-targets 9 /a").destination(&plain, &map).unwrap().unwrap();
+        let there = map.targets_of(TargetKind::Storage).filter(|target| target.pool == PoolId(1)).count();
+        assert_eq!(usize::from(wider.pattern.num_targets), there, "as many as there are");
         let to = args("--to-pattern mirror /a").destination(&plain, &map).unwrap().unwrap();
         assert_eq!((to.pattern.pattern, to.pattern.num_targets, to.avoid), (Pattern::Mirror, 1, Vec::new()));
         assert!(args("--to-pool nowhere /a").destination(&plain, &map).unwrap_err().message.contains("pool list"));

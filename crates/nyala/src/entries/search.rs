@@ -50,28 +50,30 @@ impl Search<'_> {
             let mut results = running.results.borrow_mut();
             results.put(&running.shown, || text(walked), || value(walked))
         };
-        self.run_with(output, "search", found)
+        self.run_with(output, "search", None, found)
     }
 
-    /// Does something with everything that is meant, one after the other, and prints what comes of it: as text, and as JSON. Exit code 1 if
-    /// something could not be looked at.
+    /// Does something with everything that is meant, one after the other, and prints what comes of it: as text, and as JSON. `bytes`: how many it
+    /// has worked through so far, if that is its measure. Exit code 1 if something could not be looked at.
     pub fn each<T: Serialize>(
         &self,
         output: Output,
         what: &str,
+        bytes: Option<&dyn Fn() -> u64>,
         act: impl AsyncFn(&Tree, &Walked) -> Result<Option<(Vec<u8>, T)>, Failure>,
     ) -> Outcome {
         let found = async |running: &Running, tree: &Tree, walked: &Walked| match act(tree, walked).await? {
             Some((text, value)) => running.results.borrow_mut().put(&running.shown, || text, || value),
             None => Ok(true),
         };
-        self.run_with(output, what, found)
+        self.run_with(output, what, bytes, found)
     }
 
     fn run_with(
         &self,
         output: Output,
         what: &str,
+        bytes: Option<&dyn Fn() -> u64>,
         found: impl AsyncFn(&Running, &Tree, &Walked) -> Result<bool, Failure>,
     ) -> Outcome {
         let running = Running {
@@ -89,8 +91,12 @@ impl Search<'_> {
                 }
                 Ok(())
             };
-            let look = || (running.passed.entries.get(), running.total.get());
-            during_on(&running.shown, what, Counted::Things("entries"), look, walks).await
+            let look = || match bytes {
+                Some(bytes) => (bytes(), None),
+                None => (running.passed.entries.get(), running.total.get()),
+            };
+            let unit = bytes.map_or(Counted::Things("entries"), |_| Counted::Bytes);
+            during_on(&running.shown, what, unit, look, walks).await
         });
         walked?;
         running.results.borrow_mut().finish()?;

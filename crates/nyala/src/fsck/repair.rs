@@ -138,8 +138,12 @@ impl Work<'_> {
         match client.remove_beside_layout(file, target).await {
             Ok(true) => Ok(()),
             Ok(false) => Err(Failure::failed("others use the file, or its data is there now; check again later")),
-            // No file has it.
-            Err(error) if error.is(ErrorCode::NOT_FOUND) || error.is(ErrorCode::STALE) => {
+            // No file has it, or something that is no file.
+            Err(error)
+                if [ErrorCode::NOT_FOUND, ErrorCode::STALE, ErrorCode::IS_A_DIRECTORY, ErrorCode::INVALID]
+                    .iter()
+                    .any(|code| error.is(*code)) =>
+            {
                 Ok(client.remove_chunk_file(file, target).await?)
             }
             Err(error) => Err(error.into()),

@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | no such inode | a power cut took its creation back, after storage had its chunks | a removal whose chunks go in a moment; metadata restored from an old copy: the only copy of the data |
 //! | the content is inline | the client died while it moved the content to storage | a move under way |
-//! | the layout has no such stripe | none is known: damage | |
+//! | the layout has no such chunk file | the client died while it moved the data ([`nyala_client::Client::move_data`]) | damage; a move under way, or its removals |
 //! | nothing, or another error | | metadata is away: nothing is known |
 //!
 //! Removals and moves under way end, so a chunk file counts when two looks, `grace` apart, both find no use for it and
@@ -126,7 +126,9 @@ pub async fn remove(look: &Look, target: TargetId, found: &mut [Leftover]) {
                     "its metadata server knows of no client that left it; it goes when the file grows or is removed";
                 look.client.cut_beside_inline(file.inode).await.map(|cut| (!cut).then_some(why))
             }
-            Reason::NoStripe => Ok(Some("the file exists: its layout may be what is damaged")),
+            Reason::NoStripe => Ok(Some(
+                "the file exists, and its layout may be what is damaged: nyala fsck --repair --remove-chunks looks at both",
+            )),
         };
         left.kept = outcome.map_or_else(|error| Some(error.to_string()), |kept| kept.map(str::to_owned));
         left.removed = left.kept.is_none();
