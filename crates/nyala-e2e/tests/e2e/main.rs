@@ -30,6 +30,7 @@ mod logs;
 mod management;
 mod metrics;
 mod migrate;
+mod migrate_deaths;
 mod mirrored_metadata;
 mod monitoring;
 mod mount_copies;

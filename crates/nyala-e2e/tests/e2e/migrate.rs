@@ -6,7 +6,7 @@ use crate::layout::{chunk_files, info, target_dirs};
 use nyala_e2e::cluster::text;
 use nyala_e2e::posix::pattern;
 use nyala_e2e::run::wait_until;
-use nyala_e2e::{Cluster, Options, beside_others, binary, shared};
+use nyala_e2e::{Cluster, beside_others, shared};
 use serde_json::Value;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -42,7 +42,8 @@ fn files(dir: &Path) -> Vec<Made> {
     made
 }
 
-fn on(cluster: &Cluster, path: &Path) -> Vec<u64> {
+/// The targets that a file lies on.
+pub fn on(cluster: &Cluster, path: &Path) -> Vec<u64> {
     info(cluster, path)["stripe"]["targets"].as_array().unwrap().iter().map(|id| id.as_u64().unwrap()).collect()
 }
 
@@ -147,42 +148,4 @@ fn as_pattern_says(cluster: &Cluster, one: &Made) {
     let again = cluster.nyala(["entry", "migrate", &text(&one.path), "--to-num-targets", "1", "--yes"]);
     assert!(again.err.contains("0 files moved"), "{}", again.describe());
     assert_eq!(cluster.nyala(["entry", "migrate", &text(&one.path)]).code(), Some(2));
-}
-
-/// Whoever dies while a file is moved, it is the file that it was, and can be moved afterwards.
-#[test]
-fn e2e_entry_migrate_and_deaths() {
-    let _one = beside_others();
-    let cluster = Cluster::start(Options::default());
-    let dir = cluster.test_dir("deaths");
-    let set = ["entry", "set", "--num-targets", "2", "--chunk-size", "64k", "--inline-size", "0", &text(&dir)];
-    cluster.nyala(set).must();
-    let made = make(&dir, "large", pattern(7, (64 << 20) + 4321));
-    File::open(&made.path).unwrap().sync_all().unwrap();
-    let victims = ["the command".to_owned()].into_iter().chain(
-        cluster.services().into_iter().filter(|name| ["meta", "storage"].iter().any(|kind| name.starts_with(kind))),
-    );
-    for (round, victim) in victims.enumerate() {
-        let leaves = on(&cluster, &made.path)[0].to_string();
-        let mut command = std::process::Command::new(binary::nyala());
-        command
-            .args(["entry", "migrate", &text(&made.path), "--targets", &leaves, "--yes"])
-            .current_dir(cluster.root());
-        let mut child = command.spawn().unwrap();
-        // sleeps: until it is in the midst of it, another moment each time
-        std::thread::sleep(Duration::from_millis(60 + 40 * round as u64));
-        if victim == "the command" {
-            child.kill().unwrap();
-        } else {
-            cluster.kill(&victim);
-            cluster.start_service(&victim);
-        }
-        let ended = child.wait().unwrap();
-        println!("{victim} died: the command {ended}");
-        cluster.wait_healthy();
-        assert!(fs::read(&made.path).unwrap() == made.content, "{victim} died, and it is another file");
-        cluster.nyala(["entry", "migrate", &text(&made.path), "--targets", &leaves, "--yes"]).must();
-        assert!(!on(&cluster, &made.path).contains(&leaves.parse().unwrap()));
-        assert!(fs::read(&made.path).unwrap() == made.content, "moved after {victim} died, it is another file");
-    }
 }

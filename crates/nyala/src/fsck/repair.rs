@@ -15,6 +15,9 @@ use nyala_wire::{ErrorCode, FileKind, InodeId, Name, TargetId};
 /// Where what has no name goes.
 const LOST_AND_FOUND: &[u8] = b"lost+found";
 
+/// No file has a chunk file, or something that is no file.
+const NO_FILE: [ErrorCode; 4] = [ErrorCode::NOT_FOUND, ErrorCode::STALE, ErrorCode::IS_A_DIRECTORY, ErrorCode::INVALID];
+
 /// A repair at work.
 struct Work<'a> {
     ask: &'a Ask,
@@ -138,12 +141,7 @@ impl Work<'_> {
         match client.remove_beside_layout(file, target).await {
             Ok(true) => Ok(()),
             Ok(false) => Err(Failure::failed("others use the file, or its data is there now; check again later")),
-            // No file has it, or something that is no file.
-            Err(error)
-                if [ErrorCode::NOT_FOUND, ErrorCode::STALE, ErrorCode::IS_A_DIRECTORY, ErrorCode::INVALID]
-                    .iter()
-                    .any(|code| error.is(*code)) =>
-            {
+            Err(error) if NO_FILE.iter().any(|code| error.is(*code)) => {
                 Ok(client.remove_chunk_file(file, target).await?)
             }
             Err(error) => Err(error.into()),
