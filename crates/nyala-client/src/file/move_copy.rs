@@ -33,18 +33,22 @@ pub(super) struct Move<'a> {
 impl Move<'_> {
     /// Copies everything and has it on disk.
     pub(super) async fn copy_all(&mut self, moved: &dyn Fn(u64)) -> Result<u64> {
-        let writeback = &self.ops.writeback;
-        writeback.cut(self.file, &self.to, 0, self.session).await?;
+        self.ops.writeback.cut(self.file, &self.to, 0, self.session).await?;
         let copied = match self.copy(moved).await {
             Ok(bytes) => self.sync().await.map(|()| bytes),
             Err(error) => Err(error),
         };
-        if copied.is_err()
-            && let Err(error) = writeback.cut(self.file, &self.to, 0, self.session).await
-        {
-            tracing::info!(inode = %self.file.inode, %error, "a copy that is not needed stays; nyala fsck finds it");
+        if copied.is_err() {
+            self.give_up().await;
         }
         copied
+    }
+
+    /// The copy is not needed.
+    pub(super) async fn give_up(&self) {
+        if let Err(error) = self.ops.writeback.cut(self.file, &self.to, 0, self.session).await {
+            tracing::info!(inode = %self.file.inode, %error, "a copy that is not needed stays; nyala fsck finds it");
+        }
     }
 
     async fn copy(&mut self, moved: &dyn Fn(u64)) -> Result<u64> {

@@ -24,6 +24,9 @@ use nyala_wire::storage::ChunkFileId;
 use nyala_wire::{DataLocation, ErrorCode, InodeId, Layout, TargetId};
 use std::sync::Arc;
 
+/// With these a metadata server says that it has not moved it.
+const REFUSED: [ErrorCode; 3] = [ErrorCode::AGAIN, ErrorCode::STALE, ErrorCode::INVALID];
+
 /// Moves a file's data; `moved` hears how many bytes were copied, as they are. Returns how many, and the layout of now.
 pub(crate) async fn move_data(
     ops: &Arc<FileOps>,
@@ -48,9 +51,16 @@ pub(crate) async fn move_data(
     let bytes = if inline { 0 } else { work.copy_all(moved).await? };
     let op = MetaOp::MoveData { inode: file.inode, layout: (*work.to).clone() };
     let bound = Bound::new(file.inode, session);
-    match ops.cluster.meta_bound("move a file's data", op, Want::NOTHING, bound).await?.reply {
-        MetaReply::Done => {}
-        _ => return Err(unexpected_reply("move a file's data")),
+    match ops.cluster.meta_bound("move a file's data", op, Want::NOTHING, bound).await.map(|answer| answer.reply) {
+        Ok(MetaReply::Done) => {}
+        Ok(_) => return Err(unexpected_reply("move a file's data")),
+        Err(error) => {
+            // Only where it is certain that it was not done.
+            if !inline && REFUSED.iter().any(|code| error.is(*code)) {
+                work.give_up().await;
+            }
+            return Err(error);
+        }
     }
     // What is known of it is asked for before it is used again.
     file.state.lock().unload();

@@ -29,7 +29,8 @@ pub fn run(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
     }
 }
 
-/// Where a file's data could go: a layout of this pattern without these targets or groups. The chunk size is the file's.
+/// Where a file's data could go: a layout of this pattern without these targets or groups. The chunk size is the file's. Refused already here
+/// while another client has it open: nothing is copied in vain.
 fn targets(
     change: &mut Change,
     env: &Env,
@@ -39,6 +40,7 @@ fn targets(
 ) -> Step<MetaReply> {
     check_pattern(env, pattern)?;
     let file = file(change, inode)?;
+    not_open_elsewhere(change, env, inode)?;
     let pattern = StripePattern { chunk_bytes: file.layout.chunk_bytes, ..*pattern };
     let layout = env.layout_elsewhere(&pattern, avoid)?;
     Ok(MetaReply::Layout(Layout { moves: file.layout.moves.wrapping_add(1), ..layout }))
@@ -55,9 +57,7 @@ fn move_to(change: &mut Change, env: &Env, inode: InodeId, layout: &Layout) -> S
     if !env.is_usable(layout) {
         return Err(ErrorCode::INVALID.with("there is no such storage target or mirror group").into());
     }
-    if change.is_open_elsewhere(inode, env.session)? {
-        return Err(ErrorCode::AGAIN.with("another client has the file open").into());
-    }
+    not_open_elsewhere(change, env, inode)?;
     if change.has(&keys::moved_garbage(inode, layout))? {
         return Err(ErrorCode::BUSY.with("chunk files of these names are still to be removed").into());
     }
@@ -67,6 +67,13 @@ fn move_to(change: &mut Change, env: &Env, inode: InodeId, layout: &Layout) -> S
     let record = change.inode_mut(inode)?;
     record.file.as_mut().ok_or(ErrorCode::INVALID)?.layout = layout.clone();
     Ok(MetaReply::Done)
+}
+
+fn not_open_elsewhere(change: &Change, env: &Env, inode: InodeId) -> Step<()> {
+    match change.is_open_elsewhere(inode, env.session)? {
+        true => Err(ErrorCode::AGAIN.with("another client has the file open").into()),
+        false => Ok(()),
+    }
 }
 
 fn file(change: &mut Change, inode: InodeId) -> Step<FilePart> {

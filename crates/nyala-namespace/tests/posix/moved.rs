@@ -66,6 +66,7 @@ fn what_is_open_elsewhere_or_was_moved_meanwhile_is_not_moved() {
     server.run(MetaOp::Open { inode }).unwrap();
     server.as_session(2, MetaOp::Open { inode }).unwrap();
     assert_eq!(server.run(moved(&new)), Err(ErrorCode::AGAIN));
+    assert_eq!(elsewhere(&mut server, inode, 1, &[]), Err(ErrorCode::AGAIN), "not even begun");
     server.as_session(2, MetaOp::Close { inode }).unwrap();
     for wrong in [
         Layout { moves: 0, ..new.clone() },
