@@ -43,6 +43,11 @@ fn begin(names: &[&'static str], meta: &'static str) -> Site {
     let disk = site.disk("meta");
     site.on(meta).attach(&disk, "/disks/meta");
     site.on(meta).start("meta", &format!("nyala meta --mgmt {m1} --dir /disks/meta"));
+    // All on one file system: targets of which some have far more room than others are named as short of it.
+    for name in ["t1", "t2"] {
+        let disk = site.disk(&format!("s1-{name}"));
+        site.on("s1").attach(&disk, &format!("/data/{name}"));
+    }
     site.on("s1").start("storage", &format!("nyala storage --mgmt {m1} --target /data/t1 --target /data/t2"));
     storage_disks(&mut site, "s2");
     let storage = format!("nyala storage --mgmt {m1} --dir /disks/own --target /disks/t1 --target /disks/t2");

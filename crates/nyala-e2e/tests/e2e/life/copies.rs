@@ -96,6 +96,6 @@ fn restore(site: &mut Site) {
     site.on("m1").sh(fresh).must();
     site.work();
     site.runs("m1", "nyala mirror check", &[]);
-    site.runs("m1", "nyala health check", &[]);
+    site.until_healthy();
     site.on("m1").sh("nyala umount /mnt/nyala").must();
 }

@@ -52,6 +52,7 @@ pub fn retire(site: &mut Site) {
         .find(|target| target["id"] == old[0].parse::<u32>().unwrap())
         .unwrap()["node"]
         .clone();
+    leave(site, &old, &node.to_string());
     site.on("s2").stop("storage", "TERM");
     for target in &old {
         site.until("it is offline", |site| {
@@ -62,6 +63,26 @@ pub fn retire(site: &mut Site) {
     site.until_whole(3, 5);
     site.work();
     site.runs("m1", "nyala mirror check", &[]);
+}
+
+/// Files that are not mirrored leave the targets, and new ones stay off them.
+fn leave(site: &mut Site, targets: &[String], node: &str) {
+    let made = "mkdir /mnt/nyala/plain; nyala entry set --pattern raid0 --num-targets 4 /mnt/nyala/plain; \
+                cd /mnt/nyala/plain; head -c 6000000 /dev/urandom > /root/o; cp /root/o f; sync f";
+    site.on("m1").sh(made).must();
+    let lies = |site: &mut Site, path: &str| {
+        let info = site.json(&format!("nyala entry info {path}"));
+        let info = info.get(0).unwrap_or(&info);
+        info["stripe"]["targets"].as_array().into_iter().flatten().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let on = |site: &mut Site, path: &str| lies(site, path).iter().any(|id| targets.contains(id));
+    assert!(on(site, "/mnt/nyala/plain/f"), "it lies on all targets");
+    site.runs("m1", "nyala pool create retired --targets TARGETS", &[("TARGETS", &targets.join(","))]);
+    let away = "nyala entry migrate MOUNTPOINT --nodes NODE --to-pool default --yes";
+    site.runs("m1", away, &[("MOUNTPOINT", "/mnt/nyala"), ("NODE", node)]);
+    assert!(!on(site, "/mnt/nyala/plain/f") && !lies(site, "/mnt/nyala/plain/f").is_empty());
+    site.on("m1").sh("cd /mnt/nyala/plain; cmp /root/o f; cp f new; sync new").must();
+    assert!(!on(site, "/mnt/nyala/plain/new"), "the default pool has other targets");
 }
 
 /// A metadata server comes, gets its share, gives it back, and goes.

@@ -97,6 +97,21 @@ impl Site {
         }
     }
 
+    /// The page's check of health has nothing to say: what happened moments ago may still be named for some seconds.
+    #[track_caller]
+    pub fn until_healthy(&mut self) {
+        let began = Instant::now();
+        loop {
+            let said = self.tries("m1", "nyala health check", &[]);
+            if said.ok() {
+                return;
+            }
+            assert!(began.elapsed() < SOON, "not healthy after {SOON:?}\n{}\n{}", said.describe(), self.logs(15));
+            // sleeps: between two looks
+            std::thread::sleep(Duration::from_millis(500));
+        }
+    }
+
     /// All targets are online and good, so many of them, and so many management nodes answer the leader.
     #[track_caller]
     pub fn until_whole(&mut self, mgmt: usize, targets: usize) {
