@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! All tests on a real mount once more, with one ring in the session's own thread.
-#![expect(clippy::duplicate_mod, reason = "each of the programs contained has its own harness")]
 
-#[path = "caching.rs"]
+#[path = "fuse/caching.rs"]
 mod caching;
-#[path = "early_reply.rs"]
+#[path = "fuse/early_reply.rs"]
 mod early_reply;
-#[path = "killed.rs"]
+#[path = "fuse/harness/mod.rs"]
+mod harness;
+#[path = "fuse/killed.rs"]
 mod killed;
-#[path = "lifecycle.rs"]
+#[path = "fuse/lifecycle.rs"]
 mod lifecycle;
-#[path = "operations.rs"]
+#[path = "fuse/memfs/mod.rs"]
+mod memfs;
+#[path = "fuse/operations.rs"]
 mod operations;
-#[path = "requests.rs"]
+#[path = "fuse/recorder/mod.rs"]
+mod recorder;
+#[path = "fuse/requests.rs"]
 mod requests;
-#[path = "rings.rs"]
+#[path = "fuse/rings.rs"]
 mod rings;

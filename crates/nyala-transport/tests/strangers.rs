@@ -4,6 +4,7 @@
 //! the service does not run out of anything. The service is a process of its own, this test program again, because
 //! descriptors are a process's.
 
+#[path = "transport/common/mod.rs"]
 mod common;
 
 use common::*;

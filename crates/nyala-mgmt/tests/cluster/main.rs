@@ -5,7 +5,7 @@
 //!
 //! `NYALA_MGMT_KILLS=100` makes the test of leader kills as long as it likes.
 
-#[path = "../common/mod.rs"]
+#[path = "../mgmt/common/mod.rs"]
 mod common;
 mod kills;
 mod lag;

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The client with servers in memory: the machines of the metadata service, and storage that can be told to fail.
+//! One program: each of its own would contain all that is tested once more, and take its time to build.
+
+mod basics;
+mod behind;
+mod closing;
+mod coherence;
+mod commits;
+mod content;
+mod delegations;
+mod durable;
+mod ended;
+mod fake;
+mod faults;
+mod network;
+mod replay;
+mod waits;

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The state machine of a metadata server, asked as a service asks it.
+//! One program: each of its own would contain all that is tested once more, and take its time to build.
+
+mod delegations;
+mod fragments;
+mod golden;
+mod limits;
+mod lock_waits;
+mod lost_rows;
+mod machine;
+mod repair;
+mod replay;
+mod server;
+#[path = "../support/mod.rs"]
+mod support;
