@@ -10,14 +10,17 @@ use super::held::HeldView;
 use super::state::RestState;
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::State;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
 use nyala_cluster::Command;
 use nyala_transport::check_clients_key;
 use nyala_wire::InodeId;
 use nyala_wire::access_rules::{ANY_KEY, AccessRule, Admit, Network, Subtree};
+use nyala_wire::restriction::{Asker, access_rule};
 use nyala_wire::rule_checks::access_rule_exists;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use std::net::IpAddr;
+use utoipa::{IntoParams, ToSchema};
 
 /// An access rule.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -101,11 +104,35 @@ fn views(state: &RestState) -> Json<Vec<AccessRuleView>> {
     Json(state.core.view.map().access_rules.iter().map(AccessRuleView::from).collect())
 }
 
-/// Which clients are let in, and to what.
-#[utoipa::path(get, path = "/api/v1/access", tag = "access",
+/// Which rule counts for whom.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Counts {
+    /// The id of a key: with `address`, only the rule that counts for its clients there is listed.
+    key: Option<String>,
+    /// The address of a client, with `key`.
+    #[param(value_type = Option<String>)]
+    address: Option<IpAddr>,
+}
+
+/// Which clients are let in, and to what. An empty list for a key and an address: no access rule counts there, but one of the key may
+/// (`/api/v1/keys`).
+#[utoipa::path(get, path = "/api/v1/access", tag = "access", params(Counts),
     responses((status = 200, body = Vec<AccessRuleView>), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
-pub(super) async fn get(State(state): State<RestState>) -> Json<Vec<AccessRuleView>> {
-    views(&state)
+pub(super) async fn get(
+    State(state): State<RestState>,
+    asked: Result<Query<Counts>, QueryRejection>,
+) -> Result<Json<Vec<AccessRuleView>>, ApiError> {
+    let Query(Counts { key, address }) = asked.map_err(|error| ApiError::invalid(error.body_text()))?;
+    match (key, address) {
+        (None, None) => Ok(views(&state)),
+        (Some(key), Some(address)) => {
+            let map = state.core.view.map();
+            let counts = access_rule(&map, Asker { key: &key, operator: false, address });
+            Ok(Json(counts.map(AccessRuleView::from).into_iter().collect()))
+        }
+        _ => Err(ApiError::invalid("which rule counts depends on both: give key and address, or neither")),
+    }
 }
 
 /// Says what holds for the clients of a key, of a network, or both, instead of what did. A root holds clients that lie only where servers have keys of their own.

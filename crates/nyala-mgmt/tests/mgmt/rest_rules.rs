@@ -94,6 +94,15 @@ async fn access_rules_are_set_listed_and_ended_and_written_down() {
         refused(&mgmt, ("PUT", "/access", body), 400, "invalid", says);
     }
     refused(&mgmt, ("DELETE", "/access", json!({"key": "*"})), 404, "not_found", "see nyala access list");
+    let counts = |key: &str, address: &str| mgmt.api("GET", &format!("/access?key={key}&address={address}"), "");
+    assert_eq!(counts("other", "10.1.2.3"), (200, json!([both[0]])));
+    assert_eq!(counts("other", "10.2.2.3"), (200, json!([])));
+    assert_eq!(counts("lab", "10.2.2.3"), (200, json!([both[1]])));
+    for (query, says) in
+        [("key=lab", "give key and address"), ("address=10.1.2.3", "give key"), ("key=lab&address=here", "IP address")]
+    {
+        refused(&mgmt, ("GET", &format!("/access?{query}"), json!(null)), 400, "invalid", says);
+    }
     assert_eq!(mgmt.api("DELETE", "/access", r#"{"key":"*","from":"10.1.0.0/16"}"#).1, json!([both[1]]));
 
     let operator = client_as(nyala_transport::Role::Cli, mgmt.address, &dir.path().join("secret"));

@@ -13,6 +13,7 @@ fn e2e_life_names_backups_and_a_day_off() {
     rename(&mut site);
     backup(&mut site);
     restore(&mut site);
+    restore_elsewhere(&mut site);
     others_run(&mut site, &MOVES, 1);
 }
 
@@ -96,6 +97,35 @@ fn restore(site: &mut Site) {
     site.on("m1").sh(fresh).must();
     site.work();
     site.runs("m1", "nyala mirror check", &[]);
+    site.until_healthy();
+    site.on("m1").sh("nyala umount /mnt/nyala").must();
+}
+
+/// Management is put back on a host with another address, which services and mounts are told.
+fn restore_elsewhere(site: &mut Site) {
+    site.on("m1").stop("mgmtd", "TERM");
+    let made = site
+        .on("m1")
+        .sh("nyala backup create /data/mgmtd --file /root/last.tar.gz; base64 -w0 /root/last.tar.gz")
+        .must();
+    let archive = made.lines().last().expect("the archive").to_owned();
+    site.on("s1").sh(&format!("base64 -d > /root/last.tar.gz <<'END'\n{archive}\nEND")).must();
+    site.on("s1").sh("nyala backup restore /root/last.tar.gz /disks/mgmtd --yes").must();
+    site.on("s1").start("mgmtd", "nyala mgmtd --dir /disks/mgmtd");
+    let host = site.address("s1");
+    for (machine, service) in [("s1", "meta"), ("s1", "storage"), ("s2", "storage")] {
+        site.on(machine).stop(service, "TERM");
+    }
+    site.on("s1").start("meta", &format!("nyala meta --mgmt {host} --dir /disks/restored"));
+    site.on("s1").start("storage", &format!("nyala storage --mgmt {host} --target /data/t1 --target /data/t2"));
+    let storage = format!("nyala storage --mgmt {host} --dir /disks/own --target /disks/t1 --target /disks/t2");
+    site.on("s2").start("storage", &storage);
+    site.on("m1").sh(&format!("echo 'mgmt = [\"{host}\"]' > /etc/nyala/client.toml")).must();
+    site.until_whole(1, 5);
+    site.on("m1").sh(&format!("nyala mount {host}:/ /mnt/nyala")).must();
+    site.look();
+    site.work();
+    plain_is_there(site);
     site.until_healthy();
     site.on("m1").sh("nyala umount /mnt/nyala").must();
 }

@@ -15,7 +15,8 @@ pub fn set_up(site: &mut Site) {
     }
     let (m1, m3) = (site.address("m1"), site.address("m3"));
     let host = [("HOST", m1.as_str())];
-    site.serves("m1", "nyala mgmtd", &[], "");
+    // Shorter than usual: each slot that moves waits for a heartbeat, and a server that comes back for clients that are gone.
+    site.serves("m1", "nyala mgmtd", &[], "--heartbeat 200ms --session-timeout 10s");
     let settings = site.page.block("mgmt = [", &host);
     site.on("m1").sh(&format!("echo '{settings}' > /etc/nyala/client.toml")).must();
     site.until("the first management node answers", |site| site.json("nyala mgmt list").is_array());
