@@ -102,6 +102,7 @@ impl Service for Fake {
             }
             return Reply::ok(codec::encode(&StorageReply::Done));
         }
+        // sleeps: a management service that takes its time
         tokio::time::sleep(Duration::from_millis(5)).await;
         Reply::ok(codec::encode(&self.mgmt(codec::decode(&request.body).unwrap())))
     }
@@ -176,6 +177,7 @@ async fn connect(fake: &Fake, secret: &Path, role: Role) -> Connection {
         {
             return connection;
         }
+        // sleeps: between two tries
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     panic!("metadata does not come up");

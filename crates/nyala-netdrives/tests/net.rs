@@ -314,6 +314,7 @@ fn connections_that_break_lose_nothing_and_nobody() {
         // Not faster than work gets done: a drive that cannot be reached for long leaves the set.
         let mut last = 0;
         while !worker.is_finished() {
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(1));
             let now = rounds.load(Ordering::Relaxed);
             if now > last {

@@ -42,6 +42,7 @@ mod tests {
         let path = dir.path().join("LOCK");
         let first = exclusive(&path).unwrap().unwrap();
         let late = std::thread::spawn(move || {
+            // sleeps: the lock is held so long
             std::thread::sleep(Duration::from_millis(200));
             drop(first);
         });

@@ -90,6 +90,7 @@ mod tests {
         let (_server, _) = listener.accept().unwrap();
         client.write_all(b"hello").unwrap();
         let seen = (0..100).map(|_| {
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(5));
             delivery(&client).unwrap()
         });

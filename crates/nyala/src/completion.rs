@@ -177,6 +177,7 @@ mod tests {
     fn a_prompt_does_not_wait_for_ever() {
         let began = std::time::Instant::now();
         let hangs = || {
+            // sleeps: a cluster that hangs
             std::thread::sleep(Duration::from_secs(30));
             Some(1)
         };

@@ -370,6 +370,7 @@ mod tests {
         let mut call = Box::pin(cluster.call_in_epoch((GROUP, 1), MEMBER, &endpoint, request));
         let waker = Waker::from(wakes.clone());
         assert!(call.as_mut().poll(&mut Task::from_waker(&waker)).is_pending());
+        // sleeps: nothing is to happen in that time
         tokio::time::sleep(Duration::from_millis(150)).await;
         assert_eq!(wakes.0.load(Ordering::Relaxed), 0);
         cluster.maps.take(map(2, 1));

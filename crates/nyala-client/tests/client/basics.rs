@@ -100,6 +100,7 @@ async fn old_data_goes_out_by_itself() {
     let big = make(&client, "big").await;
     small.write(0, b"hello").await.unwrap();
     big.write(0, &[1; 10_000]).await.unwrap();
+    // sleeps: longer than what was written waits
     tokio::time::sleep(Duration::from_millis(1500)).await;
     assert_eq!(client.stats().dirty_bytes, 0);
     assert_eq!(cluster.inline(small.inode()).unwrap(), b"hello");
@@ -117,6 +118,7 @@ async fn complete_chunks_go_out_at_once_and_contiguous_writes_gather() {
     for at in 0..48_u64 {
         handle.write(at * 4096, &[1; 4096]).await.unwrap();
     }
+    // sleeps: full chunks go out by themselves
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert_eq!(cluster.0.lock().storage.writes, 3, "one write for each chunk of 64 KiB");
     assert_eq!(client.stats().dirty_bytes, 0);
@@ -242,6 +244,7 @@ async fn deleted_files(delegations: bool) {
         handle.release().await.unwrap();
         let handle = client.open(client.lookup(ROOT, name.as_bytes()).await.unwrap().inode, OpenOptions::default());
         let handle = handle.await.unwrap();
+        // sleeps: the close of before arrives first, or not
         tokio::time::sleep(Duration::from_millis(1)).await;
         assert!(delegations || cluster.is_held(handle.inode()), "round {round}");
         assert_eq!(read(&handle, round, 1).await, b"q");
@@ -277,6 +280,7 @@ async fn reads_in_order_are_read_ahead_and_others_are_not() {
     handle.write(140_000, &[9; 10]).await.unwrap();
     handle.flush().await.unwrap();
     assert_eq!(read(&again, 140_000, 10).await, [9; 10]);
+    // sleeps: longer than they are kept
     tokio::time::sleep(Duration::from_millis(1300)).await;
     assert_eq!(client.stats().cached_bytes, 0, "segments are dropped when they are old");
 }
@@ -294,6 +298,7 @@ async fn another_clients_write_is_seen_within_the_cache_time() {
     assert_eq!(read(&reader, 0, 150_000).await, [1; 150_000]);
     writer.write(0, &[2; 250_000]).await.unwrap();
     writer.flush().await.unwrap();
+    // sleeps: longer than the age that a cached segment may have
     tokio::time::sleep(Duration::from_millis(60)).await;
     assert_eq!(read(&reader, 0, 300_000).await, [2; 250_000]);
 }

@@ -417,6 +417,7 @@ async fn an_interrupted_upgrade_keeps_the_read_lock_and_its_wait_is_taken_back()
     // Of one that waits, the wait ends too.
     let waiting = tokio::time::timeout(Duration::from_millis(50), two.set_lock(inode, lock(7, LockKind::Write), true));
     assert!(waiting.await.is_err());
+    // sleeps: the one that gave up says so by itself
     tokio::time::sleep(Duration::from_millis(20)).await;
     assert!(cluster.0.lock().seen.waits_taken_back > 0);
     assert_eq!(cluster.lock_kinds(inode).len(), 1);

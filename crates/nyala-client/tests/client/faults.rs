@@ -110,6 +110,7 @@ async fn lost_sessions_are_opened_again_with_their_files() {
     cluster.set_faults(Faults::default());
     cluster.forget_sessions();
     // The next request, or the keep-alive, notices.
+    // sleeps: the keep-alive notices by then
     tokio::time::sleep(Duration::from_millis(700)).await;
     assert!(cluster.is_held(keep.inode()));
     cluster.check();

@@ -56,6 +56,7 @@ impl DriveFiles for SimFiles {
     }
 
     fn sync(&self) -> io::Result<()> {
+        // sleeps: a slow disk
         std::thread::sleep(Duration::from_millis(self.1.load(Ordering::Relaxed)));
         for name in self.0.list()? {
             if name.starts_with("object-") {

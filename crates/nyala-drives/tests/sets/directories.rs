@@ -73,6 +73,7 @@ fn two_drives_die_one_after_the_other_under_load_and_are_replaced() {
         }
         let dir = tempfile::tempdir().unwrap();
         for (number, member) in [2, 6].into_iter().enumerate() {
+            // sleeps: the load goes on meanwhile
             std::thread::sleep(std::time::Duration::from_millis(200));
             let drive = Drive::open(&dir.path().join(format!("new{number}")), true).unwrap();
             set.replace(member, drive, DriveId(0x999 + number as u128)).unwrap();

@@ -200,6 +200,7 @@ fn free(path: &Path) -> Drive {
     loop {
         match Drive::open(path, false) {
             Ok(drive) => return drive,
+            // sleeps: between two tries
             Err(SetError::Table { .. }) => std::thread::sleep(std::time::Duration::from_millis(1)),
             Err(error) => panic!("{error}"),
         }

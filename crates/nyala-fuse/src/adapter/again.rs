@@ -131,6 +131,7 @@ mod tests {
             assert!(again.knows(&ctx(5)) && again.knows(&ctx(6)) && !again.knows(&ctx(7)));
             again.done(&ctx(5));
             assert!(!again.knows(&ctx(5)) && again.knows(&ctx(6)));
+            // sleeps: longer than it is remembered
             tokio::time::sleep(SECOND_WALK_TIMEOUT + SECOND_WALK_TIMEOUT / 4).await;
             assert!(!again.knows(&ctx(6)));
         });

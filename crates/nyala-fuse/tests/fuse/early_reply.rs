@@ -64,7 +64,7 @@ fn a_signal_that_is_handled_changes_nothing() {
     for _ in 0..3 {
         // SAFETY: as above.
         assert_eq!(unsafe { libc::pthread_kill(waiter.as_pthread_t(), libc::SIGUSR1) }, 0);
-        std::thread::sleep(Duration::from_millis(150));
+        std::thread::sleep(Duration::from_millis(150)); // sleeps: nothing is to happen in that time
         assert!(!waiter.is_finished());
     }
     mounted.fs.let_go.notify_waiters();
@@ -75,7 +75,7 @@ fn a_signal_that_is_handled_changes_nothing() {
     let mut child = spawn(&format!("trap '' USR1; exec stat {}", mounted.path("stuck").display()));
     stuck(&mounted, 2);
     send(&child, libc::SIGUSR1);
-    std::thread::sleep(Duration::from_millis(300));
+    std::thread::sleep(Duration::from_millis(300)); // sleeps: nothing is to happen in that time
     assert!(child.try_wait().unwrap().is_none());
     send(&child, libc::SIGKILL);
     dies_soon(&mut child, libc::SIGKILL);
@@ -111,7 +111,7 @@ fn an_exiting_process_does_not_wait_for_its_closes() {
     let opens = mounted.fs.seen.opens.load(Ordering::SeqCst);
     let mut child = spawn(&format!("exec tail -f -s 60 {}", path.display()));
     wait("its open file", || mounted.fs.seen.opens.load(Ordering::SeqCst) > opens);
-    std::thread::sleep(Duration::from_millis(200));
+    std::thread::sleep(Duration::from_millis(200)); // sleeps: it waits for more by then
     send(&child, libc::SIGTERM);
     dies_soon(&mut child, libc::SIGTERM);
     stuck(&mounted, 2);

@@ -24,6 +24,7 @@ fn serves_if_asked_to() {
     let mounted = Mounted::with(SessionConfig::default(), Via::System);
     fs::write(mounted.path("file"), b"x").unwrap();
     println!("\n{LINE}{}", mounted.root().display());
+    // sleeps: it is killed long before
     std::thread::sleep(Duration::from_secs(30));
 }
 
@@ -41,6 +42,7 @@ fn a_killed_daemon_leaves_a_mount_that_fails_at_once() {
     // One request is with the handler when it happens, another comes afterwards.
     let stuck = root.join("stuck");
     let client = std::thread::spawn(move || fs::metadata(stuck).map(drop));
+    // sleeps: its request is with the handler by then
     std::thread::sleep(Duration::from_millis(200));
     assert!(!client.is_finished());
     daemon.kill().unwrap();

@@ -22,6 +22,7 @@ fn a_slow_request_holds_up_no_other() {
     let slow = mounted.path("slow");
     let started = Instant::now();
     let waiting = std::thread::spawn(move || fs::metadata(slow).map(|_| started.elapsed()));
+    // sleeps: its request is with the handler by then
     std::thread::sleep(Duration::from_millis(50));
     for number in 0..200 {
         fs::write(dir.join(format!("{number}")), b"quick").unwrap();

@@ -62,6 +62,7 @@ fn an_open_files_locks_end_with_its_release_alone() {
     let owner = mounted.fs.seen.locks.lock()[0].owner;
     let twin = file.try_clone().unwrap();
     drop(file);
+    // sleeps: nothing more is to be released in that time
     std::thread::sleep(std::time::Duration::from_millis(20));
     assert_eq!(mounted.fs.seen.releases.lock().len(), 1);
     drop(twin);

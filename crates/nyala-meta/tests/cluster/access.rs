@@ -266,6 +266,7 @@ fn a_client_that_is_kept_to_a_directory_reaches_nothing_else_whatever_it_says() 
             // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+        // sleeps: the rule reaches servers with the next map, which tests do not see
         tokio::time::sleep(Duration::from_millis(500)).await;
 
         let kept_client = client(mgmt, &kept, "kept").await.unwrap();

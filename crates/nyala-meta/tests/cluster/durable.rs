@@ -57,6 +57,7 @@ fn data_is_removed_only_when_its_removal_is_on_disk() {
         client.unlink(InodeId::ROOT, b"unlinked").await.unwrap();
         client.rename(crate::rename((InodeId::ROOT, "new"), (InodeId::ROOT, "replaced"))).await.unwrap();
         // Longer than a replaced file stays, and than the queue is left alone.
+        // sleeps: nothing is to happen in that time
         tokio::time::sleep(Duration::from_millis(2500)).await;
         assert_eq!(chunk_files(&targets).len(), files, "a power cut would bring the names back");
         let began = Instant::now();

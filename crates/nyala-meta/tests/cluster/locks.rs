@@ -72,11 +72,13 @@ fn a_lock_is_waited_for_and_ends_with_its_client() {
         assert!(two.set_lock(inode, byte(7), false).await.unwrap_err().is(ErrorCode::AGAIN));
         assert_eq!(two.get_lock(inode, byte(7)).await.unwrap(), Some(whole));
         let (waited, ()) = tokio::join!(two.set_lock(inode, byte(7), true), async {
+            // sleeps: the other one waits by then
             tokio::time::sleep(Duration::from_millis(100)).await;
             one.set_lock(inode, lock(LockKind::Unlock, 7, 7), false).await.unwrap();
         });
         waited.unwrap();
         let (waited, ()) = tokio::join!(third.set_lock(inode, byte(8), true), async {
+            // sleeps: the other one waits by then
             tokio::time::sleep(Duration::from_millis(100)).await;
             one.shutdown().await.unwrap();
         });

@@ -66,6 +66,7 @@ async fn spread(client: &Client) -> (InodeId, InodeId) {
         if by_target.len() == 2 || began.elapsed() > std::time::Duration::from_secs(20) {
             break;
         }
+        // sleeps: between two looks
         tokio::time::sleep(std::time::Duration::from_millis(n / 8)).await;
     }
     let mut dirs = by_target.into_values();

@@ -46,6 +46,7 @@ fn who_looked_a_name_up_can_open_what_was_replaced_since() {
                 assert_eq!(client.lookup(a, b"current").await.unwrap().inode, new);
             }
             let open = two.open(old, OpenOptions::default()).await.unwrap();
+            // sleeps: longer than a replaced file stays by itself
             tokio::time::sleep(Duration::from_millis(2500)).await;
             assert_eq!(open.read(0, 100).await.unwrap().concat(), b"old", "it is open, though its moment is over");
             open.release().await.unwrap();
@@ -67,6 +68,7 @@ fn what_was_replaced_goes_though_servers_stop_meanwhile() {
             let next = put(&client, from, "new", b"1").await;
             client.rename(rename((from, "new"), (a, "current"))).await.unwrap();
             replaced.push(std::mem::replace(&mut current, next));
+            // sleeps: the pace of the load
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         assert!(replaced.len() > 10, "{}", replaced.len());

@@ -272,6 +272,7 @@ fn clients_get_no_more_than_the_rules_of_their_key() {
             // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+        // sleeps: the rule reaches servers with the next map, which tests do not see
         tokio::time::sleep(Duration::from_millis(500)).await;
         // The first client reads its key from a file that has the ruled one by now.
         let trusted = client(mgmt, all, "trusted").await;

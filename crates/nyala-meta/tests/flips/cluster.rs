@@ -267,6 +267,7 @@ impl Cluster {
                 let late = others().map(|(who, _)| (*who, Err("neither comes up nor ends".to_owned())));
                 return ended.into_iter().chain(late).collect();
             }
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
@@ -282,6 +283,7 @@ impl Cluster {
             if self.map().await.is_some_and(|map| good(&map)) {
                 return true;
             }
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(30)).await;
         }
         false
@@ -299,6 +301,7 @@ impl Cluster {
                     return members.iter().any(|(id, state)| online(*id) && *state == MemberState::Good);
                 }
             }
+            // sleeps: between two looks
             tokio::time::sleep(Duration::from_millis(30)).await;
         }
         false

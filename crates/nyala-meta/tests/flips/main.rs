@@ -112,12 +112,14 @@ fn known() -> Known {
     post(&cluster, dir, "/groups", &format!("{{\"kind\":\"storage\",\"members\":{members:?}}}"));
     let model = block_on(fill(&cluster, None, 0));
     let map = block_on(cluster.map()).unwrap();
+    // sleeps: servers vouch for what is so old
     std::thread::sleep(VOUCHED);
     let mut snapshots = vec![(take("killed at once"), model.clone())];
     stop(&mut cluster);
     checkpoint(dir);
     start(&mut cluster);
     let model = block_on(fill(&cluster, Some(model), 1));
+    // sleeps: what is so old is known to be on disk, and forgotten
     std::thread::sleep(FORGET);
     snapshots.push((take("killed"), model.clone()));
     stop(&mut cluster);
@@ -209,6 +211,7 @@ fn a_damaged_copy_is_read_from_a_member_that_becomes_good_a_moment_later() {
     let read = block_on(async {
         let client = cluster.client(Duration::from_secs(20)).await.unwrap();
         let start = async {
+            // sleeps: the read is under way by then
             tokio::time::sleep(Duration::from_secs(1)).await;
             post(&cluster, dir, "/groups/1/resync", "{\"stopped\":false}");
         };

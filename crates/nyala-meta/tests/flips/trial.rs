@@ -107,6 +107,7 @@ impl Trial {
             }
             self.flip.apply(dir);
             // Whoever reads in the background meets it.
+            // sleeps: reading in the background, which nothing announces
             tokio::time::sleep(Duration::from_millis(self.random.below(100))).await;
         } else if let Some(outcome) = self.judge(&ended)? {
             worst = outcome;

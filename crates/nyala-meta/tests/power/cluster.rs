@@ -254,6 +254,7 @@ impl Cluster {
         cluster.start_storage(SimDisks { machines: machines.clone(), boot: boot.to_string() }, pace.storage_sync);
         while cluster.management.0.lock().unwrap().registered < 2 {
             assert!(cluster.services.iter().all(|(_, run)| !run.is_finished()), "a service does not start");
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(1));
         }
         cluster

@@ -79,9 +79,11 @@ impl Sequence {
             for op in &self.ops {
                 worker.run(*op).await;
                 // What was written goes out, or not yet.
+                // sleeps: the pace of the load, by chance
                 tokio::time::sleep(Duration::from_millis(4 * random.below(3))).await;
             }
             // Storage hears of removals after a while.
+            // sleeps: the cut comes before or after removals, by chance
             tokio::time::sleep(Duration::from_millis(if random.coin() { 20 } else { 300 })).await;
             worker.history
         });

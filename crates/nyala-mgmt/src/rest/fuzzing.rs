@@ -2,11 +2,12 @@
 
 //! Bodies of requests for [`crate::fuzzing`].
 
+use super::access_view::AccessRuleView;
 use super::error::parse;
 use super::group_orders::{NewPrimary, Resync};
 use super::groups::{AutoGroups, NewGroup, Removal};
 use super::held::HeldView;
-use super::rules::{AccessRuleView, WhoseRule};
+use super::rules::WhoseRule;
 use super::target_state::NewState;
 use super::views::{NewAlias, SettingsView};
 

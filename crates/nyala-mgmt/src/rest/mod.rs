@@ -7,6 +7,7 @@
 //! 503, whether asked or told. Connections are limited in number and time: [`connections`].
 
 mod access;
+mod access_view;
 mod agree;
 mod auth;
 mod capacities;

@@ -20,6 +20,7 @@ async fn three_nodes_survive_random_leader_kills() {
     let (mut worst, mut total) = (Duration::ZERO, Duration::ZERO);
     for kill in 1..=kills {
         nodes.await_voters(3).await;
+        // sleeps: the moment of the kill, by chance
         tokio::time::sleep(Duration::from_millis(random() % 400)).await;
         let leader = nodes.leader().await;
         nodes.kill(leader);
@@ -30,6 +31,7 @@ async fn three_nodes_survive_random_leader_kills() {
         println!("kill {kill}: node {leader}, then node {next} leads after {took:?}");
         worst = worst.max(took);
         total += took;
+        // sleeps: how long it stays away, by chance
         tokio::time::sleep(Duration::from_millis(random() % 1500 * u64::from(kill % 3 != 0))).await;
         nodes.start(leader);
     }
@@ -61,6 +63,7 @@ async fn a_leader_that_stood_still_grants_nothing_when_it_goes_on() {
             let connection_only = client.addresses();
             (connection_only, client.call(&request).await)
         });
+        // sleeps: nothing is to happen in that time
         tokio::time::sleep(Duration::from_millis(1500)).await;
         let known = crate::common::map(&nodes.client_of(new)).await.version;
         let early = asked.is_finished();

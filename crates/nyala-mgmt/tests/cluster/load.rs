@@ -121,6 +121,7 @@ impl Load {
 async fn watch_lease(shared: Arc<Shared>, member: Member) {
     let mut valid = Instant::now();
     while !shared.stop.load(Ordering::Acquire) {
+        // sleeps: between two looks
         tokio::time::sleep(Duration::from_millis(10)).await;
         if member.lease_valid() {
             valid = Instant::now();
@@ -140,6 +141,7 @@ async fn keep_registering(
         if shared.stop.load(Ordering::Acquire) {
             break;
         }
+        // sleeps: the pace of the load
         tokio::time::sleep(Duration::from_millis(40)).await;
         // Each at an address of its own: one that belongs to another service is refused.
         let own = SocketAddr::from(([127, 97, (number >> 8) as u8, number as u8], address.port()));

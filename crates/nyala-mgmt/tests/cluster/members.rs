@@ -86,6 +86,7 @@ async fn removals_that_could_not_be_completed_are_refused() {
     let dead = *nodes.running.keys().find(|place| **place != leader).unwrap();
     let alive = *nodes.running.keys().find(|place| **place != leader && **place != dead).unwrap();
     nodes.kill(dead);
+    // sleeps: the others notice that it is gone
     tokio::time::sleep(std::time::Duration::from_millis(1200)).await;
     let id = |place| list.iter().find(|node| nodes.place_of(node) == place).unwrap().node;
     // What would remain is the leader and a dead one.

@@ -91,6 +91,7 @@ async fn a_leader_that_is_cut_off_decides_and_grants_nothing() {
             Ok(MgmtReply::Lease { .. }) => last_lease = sent,
             _ => refused += 1,
         }
+        // sleeps: the pace of the heartbeats
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert!(last_lease < Duration::from_millis(600), "a lease {last_lease:?} after the cut");
@@ -122,6 +123,7 @@ async fn a_follower_that_is_cut_off_is_not_missed() {
         register(&three.client, storage(number, &[number], port.local_addr().unwrap())).await;
     }
     three.until(|list| list.iter().filter(|node| !node.reachable).count() == 1).await;
+    // sleeps: so long it is cut off
     tokio::time::sleep(Duration::from_secs(3)).await;
     three.nodes[lost].1.store(false, Ordering::Release);
     three.until(|list| list.iter().all(|node| node.reachable)).await;

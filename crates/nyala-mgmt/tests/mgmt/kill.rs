@@ -44,6 +44,7 @@ async fn acknowledged_registrations_survive_kill_9() {
             }
         }
         let killer = tokio::spawn(async move {
+            // sleeps: the moment of the kill
             tokio::time::sleep(Duration::from_millis(15 + round * 23)).await;
             victim.kill().unwrap();
             victim.wait().unwrap();

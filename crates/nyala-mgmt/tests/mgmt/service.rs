@@ -124,6 +124,7 @@ async fn a_refusal_alone_takes_nobodys_lease_away() {
     while since.elapsed() < Duration::from_millis(600) {
         assert!(matches!(ask(&client, beat.clone()).await, Ok(MgmtReply::Lease { .. })));
         ask(&report, MgmtRequest::Refused { node }).await.unwrap();
+        // sleeps: the pace of the heartbeats
         tokio::time::sleep(Duration::from_millis(60)).await;
         let now = map(&report).await;
         assert_eq!(now.node(node).unwrap().reachability, Reachability::Online);
@@ -161,6 +162,7 @@ async fn a_new_leader_waits_a_full_lease() {
     let mgmt = Running::start(config(dir.path()));
     let node = register(&mgmt.client(), storage(2, &[21], address)).await.node;
     mgmt.stop();
+    // sleeps: so long management is away
     std::thread::sleep(Duration::from_millis(1200));
     let mgmt = Running::start(config(dir.path()));
     let watch = MapWatch::start(mgmt.client());

@@ -101,6 +101,7 @@ impl FakeMgmt {
                     if map.version > have {
                         return MgmtReply::Map(Box::new(map));
                     }
+                    // sleeps: between two looks
                     tokio::time::sleep(Duration::from_millis(10)).await;
                 }
                 MgmtReply::Unchanged
@@ -196,6 +197,7 @@ impl Cluster {
             if let Some(address) = self.knobs.addresses.lock().unwrap().first() {
                 break address.parse().unwrap();
             }
+            // sleeps: between two looks
             std::thread::sleep(Duration::from_millis(5));
         };
         Storage { address, stop: Some(stop), thread: Some(thread) }
@@ -222,6 +224,7 @@ impl Cluster {
             }
             let ended = storage.thread.as_ref().is_none_or(JoinHandle::is_finished);
             assert!(!ended, "the storage service has ended");
+            // sleeps: between two tries
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         panic!("the storage service does not come up: {last:?}");

@@ -100,7 +100,7 @@ async fn again(cluster: &Cluster, storage: &Storage, what: &str) {
             Ok(()) => return,
             Err(error) => assert!(error.is_none_or(|error| error.code == ErrorCode::NOT_READY), "{what}"),
         }
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await; // sleeps: between two tries
     }
     panic!("{what}");
 }

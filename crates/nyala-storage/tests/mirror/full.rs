@@ -12,6 +12,7 @@ use std::time::Duration;
 fn an_empty_member_gets_everything() {
     let (cluster, a, b) = both_good();
     // What was written is agreed on: nobody's rows say that it may differ.
+    // sleeps: so long rows say of what was written that it may differ
     std::thread::sleep(Duration::from_millis(4500));
     b.stop().unwrap();
     let fresh = config(&cluster, B);

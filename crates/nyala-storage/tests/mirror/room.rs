@@ -25,6 +25,7 @@ fn what_exists_can_be_overwritten_where_nothing_can_be_added() {
         };
         assert_eq!(full, ErrorCode::NO_SPACE);
         // Longer than the free room is remembered: what follows is about the room that there is.
+        // sleeps: longer than the free room is remembered
         tokio::time::sleep(std::time::Duration::from_millis(250)).await;
         for block in 0..blocks {
             number += 1;

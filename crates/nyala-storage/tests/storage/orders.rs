@@ -79,6 +79,7 @@ async fn cut(to: &Connection, map: u64) -> Result<(), ErrorCode> {
 async fn cut_in_the_end(to: &Connection, map: u64) {
     for _ in 0..500 {
         match cut(to, map).await {
+            // sleeps: between two tries
             Err(ErrorCode::NOT_READY) => tokio::time::sleep(Duration::from_millis(10)).await,
             decided => return decided.unwrap(),
         }

@@ -343,6 +343,7 @@ fn without_lease_nothing_is_served() {
         let to = cluster.connect(&storage).await;
         write(&to, 0, &data(10)).await.unwrap();
         cluster.knobs.deaf.store(true, std::sync::atomic::Ordering::SeqCst);
+        // sleeps: longer than its lease
         tokio::time::sleep(Duration::from_millis(700)).await;
         assert_eq!(write(&to, 0, &data(10)).await, Err(ErrorCode::NOT_READY));
         assert_eq!(read(&to, 0, 10, 0).await, Err(ErrorCode::NOT_READY));
@@ -361,6 +362,7 @@ fn a_limit_fills_up_and_empties() {
         let to = cluster.connect(&storage).await;
         write(&to, 0, &data(1 << 20)).await.unwrap();
         assert_eq!(write(&to, 1 << 20, &data(1)).await, Err(ErrorCode::NO_SPACE));
+        // sleeps: the next heartbeat says it
         tokio::time::sleep(Duration::from_millis(200)).await;
         let capacity = *cluster.knobs.capacity.lock().unwrap();
         assert_eq!((capacity.total_bytes, capacity.free_bytes), (1 << 20, 0));

@@ -143,6 +143,7 @@ fn map_with_meta(cluster: &Cluster, address: SocketAddr) {
 async fn settled(to: &Connection, session: u64) -> Result<(), ErrorCode> {
     for _ in 0..500 {
         match write(to, session).await {
+            // sleeps: between two tries
             Err(ErrorCode::NOT_READY) => tokio::time::sleep(Duration::from_millis(10)).await,
             decided => return decided,
         }
@@ -152,6 +153,7 @@ async fn settled(to: &Connection, session: u64) -> Result<(), ErrorCode> {
 
 async fn lets_in(cluster: &Cluster, storage: &Storage, sessions: &Mutex<Option<Vec<u64>>>) {
     let to = cluster.connect(storage).await;
+    // sleeps: nothing is to happen in that time
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(write(&to, 1).await, Err(ErrorCode::NOT_READY), "metadata has not said who was fenced");
     write_to(&to, OTHER, 1, Stamp::default(), 1).await.expect("a file of a slot that nobody serves");
@@ -160,9 +162,11 @@ async fn lets_in(cluster: &Cluster, storage: &Storage, sessions: &Mutex<Option<V
     assert_eq!(settled(&to, 2).await, Ok(()));
     // Its lease runs out, and it is fenced from another session meanwhile: nobody asks it.
     cluster.knobs.deaf.store(true, Ordering::SeqCst);
+    // sleeps: longer than its lease
     tokio::time::sleep(Duration::from_millis(800)).await;
     *sessions.lock().unwrap() = None;
     cluster.knobs.deaf.store(false, Ordering::SeqCst);
+    // sleeps: it has a lease again by then
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(write(&to, 2).await, Err(ErrorCode::NOT_READY), "serving again, and not yet for clients");
     *sessions.lock().unwrap() = Some(vec![2]);

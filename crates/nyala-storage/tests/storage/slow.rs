@@ -44,6 +44,7 @@ impl Disks for SlowDisks {
 impl ChunkDisk for SlowDisk {
     fn open(&self, file: ChunkFileId, create: bool) -> io::Result<Option<Opened>> {
         if create {
+            // sleeps: a slow disk
             std::thread::sleep(LONG);
         }
         self.0.open(file, create)

@@ -33,6 +33,7 @@ fn served(cluster: &Cluster, config: &StorageConfig) -> (Vec<u16>, Vec<u16>) {
         }
         answers
     });
+    // sleeps: both have reported by then, and a third one would have
     std::thread::sleep(Duration::from_millis(200));
     let mut reported: Vec<u16> = cluster.knobs.reported.lock().unwrap().iter().map(|target| target.0).collect();
     reported.sort_unstable();

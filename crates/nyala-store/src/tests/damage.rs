@@ -96,6 +96,7 @@ fn what_was_synced_is_vouched_for_once_nobody_writes() {
     let killed = machine.fork();
     let (refused, cut) = flip_every_byte(&killed, &states, 1);
     assert!(refused > 40 && cut == 0, "{refused} refused, {cut} cut");
+    // sleeps: the store syncs meanwhile, many times
     std::thread::sleep(20 * sync_interval);
     assert_eq!(store.applied().0, last.0 + 1);
 }

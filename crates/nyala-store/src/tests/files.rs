@@ -141,6 +141,7 @@ fn overwriting_one_key_for_ever_does_not_grow_the_log() {
     let deadline = std::time::Instant::now() + Duration::from_secs(5);
     while store.stats().segments > 10 && std::time::Instant::now() < deadline {
         put(&store, "counter", &[1; 60_000]);
+        // sleeps: the pace of the load
         std::thread::sleep(Duration::from_millis(5));
     }
     let stats = store.stats();

@@ -243,6 +243,7 @@ async fn joining_waits_for_management_but_not_for_what_never_helps() {
         let fake = fake();
         let (address, stop) = serve(&fake, any_port());
         stop.stop();
+        // sleeps: the socket is closed by another task
         tokio::time::sleep(Duration::from_millis(20)).await;
         let joining = tokio::task::spawn_local(join(vec![address]));
         // sleeps: nothing is to happen in that time
@@ -268,6 +269,7 @@ async fn a_dead_address_does_not_matter_while_another_lives() {
         let (fake, dead) = (fake(), fake());
         let (gone, stop) = serve(&dead, any_port());
         stop.stop();
+        // sleeps: the socket is closed by another task
         tokio::time::sleep(Duration::from_millis(20)).await;
         let (address, _stop) = serve(&fake, any_port());
         let member = join(vec![gone, address]).await.unwrap();

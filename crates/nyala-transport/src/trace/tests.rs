@@ -62,6 +62,7 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
 #[test]
 fn only_what_is_measured_is_recorded() {
     block_on(async {
+        // sleeps: what is measured
         let nap = || tokio::time::sleep(Duration::from_millis(2));
         part("nobody measures", nap()).await;
         let request = Box::pin(async {
@@ -90,6 +91,7 @@ fn a_part_within_another_counts_once_and_the_next_request_begins_anew() {
             inode(InodeId(7));
             part("disk", async {
                 measured_part("queue", hours);
+                // sleeps: what is measured
                 part("memory", tokio::time::sleep(Duration::from_millis(2))).await;
             })
             .await;

@@ -150,6 +150,7 @@ mod tests {
             (looks.get(), None)
         };
         let work = async {
+            // sleeps: work that takes so long
             tokio::time::sleep(LOOK * 4).await;
             7
         };

@@ -126,8 +126,10 @@ fn whoever_asks_goes_on_when_the_release_has_ended() {
         machine.gone.borrow_mut().insert(100);
         let released = Cell::new(false);
         let release = async {
+            // sleeps: in the middle of the time that is under test
             tokio::time::sleep(QUIET / 2).await;
             let ending = holders.released(FILE, FLOCK.fh);
+            // sleeps: longer than the time that is under test
             tokio::time::sleep(QUIET * 2).await;
             released.set(true);
             drop(ending);

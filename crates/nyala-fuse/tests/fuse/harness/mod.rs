@@ -75,6 +75,7 @@ impl Mounted {
 fn watch(mount: &Arc<Mount>) {
     let mount = Arc::downgrade(mount);
     std::thread::spawn(move || {
+        // sleeps: a test that hangs is ended then
         std::thread::sleep(Duration::from_secs(40));
         if let Some(mount) = mount.upgrade() {
             let flags = rustix::mount::UnmountFlags::FORCE | rustix::mount::UnmountFlags::NOFOLLOW;

@@ -216,6 +216,7 @@ impl Handler for MemFs {
     async fn lookup(&self, _ctx: &Context, parent: Ino, name: &[u8]) -> Result<Entry> {
         self.lookups.fetch_add(1, Ordering::SeqCst);
         match name {
+            // sleeps: a slow file system
             b"slow" => tokio::time::sleep(Duration::from_millis(700)).await,
             b"stuck" => self.wait_stuck().await,
             b"panic" => panic!("a handler's bug"),

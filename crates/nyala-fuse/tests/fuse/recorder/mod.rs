@@ -54,6 +54,7 @@ impl Handler for Recorder {
                 guards.fetch_add(1, Ordering::SeqCst);
                 let before = data.to_vec();
                 std::thread::spawn(move || {
+                    // sleeps: so long the data of a request is kept
                     std::thread::sleep(time);
                     wrong.fetch_add(u64::from(before[..] != data[..]), Ordering::SeqCst);
                     drop(data);

@@ -90,6 +90,7 @@ async fn leader(nodes: &BTreeMap<u64, Node>) -> u64 {
                 return *id;
             }
         }
+        // sleeps: between two looks
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     panic!("nobody leads");
@@ -159,6 +160,7 @@ async fn nodes_that_are_known_by_one_address_do_not_lead_by_their_own_votes() {
             node.raft.initialize(members).await.unwrap();
         }
         for _ in 0..30 {
+            // sleeps: nobody is to be elected in that time
             tokio::time::sleep(Duration::from_millis(100)).await;
             for (id, node) in &nodes {
                 assert_ne!(node.raft.current_leader().await, Some(*id), "it has no vote but its own");
@@ -188,6 +190,7 @@ async fn a_log_that_has_gone_back_ends_its_node_and_nobody_else() {
         all_have(&nodes, 2).await;
         let lost = *nodes.keys().find(|id| **id != leads).unwrap();
         let address = nodes.remove(&lost).unwrap().kill().await;
+        // sleeps: the others notice that it is gone
         tokio::time::sleep(Duration::from_millis(200)).await;
         std::fs::remove_dir_all(dir.path().join(lost.to_string())).unwrap();
         let back = node(lost, dir.path(), address).await;

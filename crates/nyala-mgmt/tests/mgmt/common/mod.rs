@@ -98,6 +98,7 @@ impl Running {
             if answer.0 != 503 {
                 return answer;
             }
+            // sleeps: between two tries
             std::thread::sleep(Duration::from_millis(20));
         }
         panic!("never led");
@@ -158,6 +159,7 @@ pub async fn ask(client: &MgmtClient, request: MgmtRequest) -> Result<MgmtReply,
     loop {
         match client.call(&request).await {
             Err(error) if error.is_transient() && started.elapsed() < Duration::from_secs(20) => {
+                // sleeps: between two tries
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
             decided => return decided,
