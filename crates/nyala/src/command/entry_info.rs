@@ -2,20 +2,19 @@
 
 //! `nyala entry info PATH…`: where entries and their data are.
 
+use super::entry_asker::Asker;
 use super::words::word;
-use crate::cluster::{ClusterArgs, Place, Way, through_mount};
-use crate::entries::{FilterArgs, Search, Walked, mounted};
+use crate::cluster::ClusterArgs;
+use crate::entries::{FilterArgs, Search, Walked};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, json, lines, print};
 use crate::role::block_on;
 use crate::units::Size;
-use nyala_client::Client;
 use nyala_wire::map::{ClusterMap, MemberState, TargetKind};
 use nyala_wire::meta::EntryInfo;
-use nyala_wire::{GroupId, InodeId, Pattern, PoolId, TargetId};
+use nyala_wire::{GroupId, Pattern, PoolId, TargetId};
 use serde::{Serialize, Serializer};
 use std::cell::Cell;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Flags of `nyala entry info`.
@@ -97,14 +96,20 @@ pub fn run(args: EntryInfoArgs, output: Output) -> Outcome {
     let mut entries = Vec::new();
     let mut text = String::new();
     block_on(async {
-        for path in &args.paths {
-            let way = args.cluster.find_for(path)?;
-            let (info, map) = ask(way).await.map_err(|e| e.context(path.display()))?;
-            let entry = describe(path, &info, &map);
-            text += &render(&entry, &map, matches!(output, Output::Table) && !text.is_empty());
-            entries.push(entry);
-        }
-        Ok(())
+        let mut asker = Asker::default();
+        let asked = async {
+            for path in &args.paths {
+                let way = args.cluster.find_for(path)?;
+                let (info, map) = asker.ask(way).await.map_err(|e| e.context(path.display()))?;
+                let entry = describe(path, &info, &map);
+                text += &render(&entry, &map, matches!(output, Output::Table) && !text.is_empty());
+                entries.push(entry);
+            }
+            Ok(())
+        };
+        let asked = asked.await;
+        asker.leave().await;
+        asked
     })?;
     show_all(output, &entries, &text)
 }
@@ -126,31 +131,6 @@ fn recurse(args: &EntryInfoArgs, output: Output) -> Outcome {
     let entry = |walked: &Walked| describe(&walked.path, &walked.found.0, &walked.found.1);
     let text = |walked: &Walked| render(&entry(walked), &walked.found.1, !first.replace(false)).into_bytes();
     Search { paths, cluster, filter, max_depth: args.max_depth, excludes: false }.run(output, text, entry)
-}
-
-/// The inode at a place.
-pub(super) async fn inode_at(client: &Client, place: &Place) -> Result<InodeId, Failure> {
-    match place {
-        Place::InRoot(path) => Ok(client.resolve(path.as_os_str().as_bytes(), false).await?.inode),
-        Place::Mounted(path, mountpoint) => Ok(mounted::at(path, mountpoint, false)?.inode),
-    }
-}
-
-/// Asks about an entry.
-pub async fn ask(way: Way) -> Result<(EntryInfo, std::sync::Arc<ClusterMap>), Failure> {
-    let (cluster, place) = match way {
-        Way::Cluster(cluster, place) => (cluster, place),
-        Way::Mount { path, why, .. } => return through_mount::look(&path, &why).map(|(info, map)| (info, map.into())),
-    };
-    let client = cluster.client().await?;
-    let info = match inode_at(&client, &place).await {
-        Ok(inode) => client.entry_info(inode).await.map_err(Failure::from),
-        Err(failure) => Err(failure),
-    };
-    let map = client.map();
-    // What it asked for is known; a failing goodbye changes nothing.
-    let _ = client.shutdown().await;
-    Ok((info?, map))
 }
 
 /// What is shown of an entry.
@@ -270,7 +250,7 @@ pub(super) fn render(entry: &Entry, map: &ClusterMap, blank_line: bool) -> Strin
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use nyala_wire::{Attr, FileKind, Layout, Slot, StripePattern, Time};
+    use nyala_wire::{Attr, FileKind, InodeId, Layout, Slot, StripePattern, Time};
 
     /// An inode of a kind, without data.
     pub(crate) fn info(kind: FileKind) -> EntryInfo {

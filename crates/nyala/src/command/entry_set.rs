@@ -2,7 +2,7 @@
 
 //! `nyala entry set DIR…`: what directories give to new files. Files that exist keep their layout.
 
-use super::entry_info::inode_at;
+use super::entry_asker::inode_at;
 use super::entry_pattern::PatternArgs;
 use crate::cluster::{ClusterArgs, Place, Way, through_mount};
 use crate::exit::{Exit, Failure, Outcome};

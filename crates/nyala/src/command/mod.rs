@@ -11,6 +11,7 @@ mod backup_text;
 pub mod completions;
 pub mod config_check;
 pub mod down;
+pub mod entry_asker;
 pub mod entry_create;
 pub mod entry_create_args;
 mod entry_create_mounted;

@@ -8,7 +8,7 @@
 //! **Failure model.** A service may be of an older version, or have forgotten the record: its requests stand there without parts. If the command is killed,
 //! its file stays (its name begins with `.nyala-trace.`).
 
-use super::entry_info::inode_at;
+use super::entry_asker::inode_at;
 use super::trace_parts::render;
 use super::trace_work::TracedWork;
 use crate::cluster::{ClusterArgs, Way};

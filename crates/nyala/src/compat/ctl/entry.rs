@@ -3,6 +3,7 @@
 //! `beegfs-ctl --getentryinfo`.
 
 use super::entries::one_path;
+use crate::command::entry_asker::Asker;
 use crate::command::entry_info;
 use crate::compat::{cluster, notice::notice, words::Words};
 use crate::exit::Outcome;
@@ -20,8 +21,10 @@ pub fn info(words: &Words) -> Outcome {
     let path = one_path(words)?;
     let args = cluster::arguments(words)?;
     let (info, map) = block_on(async {
-        let way = args.find_for(&path)?;
-        entry_info::ask(way).await.map_err(|error| error.context(path.display()))
+        let (way, mut asker) = (args.find_for(&path)?, Asker::default());
+        let asked = asker.ask(way).await.map_err(|error| error.context(path.display()));
+        asker.leave().await;
+        asked
     })?;
     if words.has("verbose") {
         notice(
