@@ -41,7 +41,8 @@ pub(super) fn describe(state: &TargetState, now_ms: u64, total_bytes: Option<u64
         due_ms,
         at,
         bytes,
-        total_bytes: total_bytes.unwrap_or(0),
+        // Of an empty target it is known that nothing is there, which 0 does not say.
+        total_bytes: total_bytes.map_or(0, |bytes| bytes.max(1)),
         found_bytes,
         repaired_bytes,
         damaged_bytes: damaged_bytes(state),

@@ -88,6 +88,7 @@ fn known_damage_comes_first_after_a_start_and_counts() {
     assert_eq!(state.unsaved().len(), 2);
     let found = figures(&state, 10);
     assert_eq!((found.found_bytes, found.repaired_bytes, found.damaged_bytes), (12288, 8192, 4096));
+    assert_eq!([None, Some(0)].map(|total| describe(&state, 10, total).total_bytes), [0, 1]);
     let said = describe(&state, 10, Some(99));
     assert_eq!((said.damaged_bytes, said.total_bytes, said.damage[0].bad), (4096, 99, 1));
     assert_eq!(said.damage[0].reason, "no other member could give a good copy");
