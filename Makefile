@@ -59,6 +59,15 @@ test-deb: dist ## install, set up, upgrade, remove and purge the packages in a c
 container: deb ## a container image from the package, by podman, docker or buildah (IMAGE=, BASE=)
 	scripts/container $(TARGET)/deb $(or $(IMAGE),nyala)
 
+# A debug build is enough for both: DEBS= names a directory with packages of it.
+.PHONY: test-container
+test-container: $(if $(DEBS),,deb) ## build the image and run the commands of docs/containers.md (as root, with podman; DEBS=, CACHE=)
+	scripts/test-container $(or $(DEBS),$(TARGET)/deb)
+
+.PHONY: test-ansible
+test-ansible: $(if $(DEBS),,deb) ## run the commands of docs/ansible.md against five bare Debian hosts in systemd-nspawn (as root; DEBS=, CACHE=, KEEP=1)
+	scripts/test-ansible $(or $(DEBS),$(TARGET)/deb)
+
 .PHONY: up
 up: deps build ## build, start a whole cluster on this machine and mount it (DIR=, MOUNT=, UP_FLAGS=)
 	$(NYALA) up $(WHERE) $(if $(MOUNT),--mount "$(MOUNT)") $(UP_FLAGS)

@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Error, ErrorKind, Result};
 use std::path::Path;
 
+const BOOK: &str = "docs/book.toml";
+
 /// The repository's texts, by path from its root.
 #[derive(Clone, Debug, Default)]
 pub struct Repo {
@@ -20,6 +22,8 @@ pub struct Repo {
     pub manifests: BTreeMap<String, String>,
     /// Markdown pages, by path.
     pub pages: BTreeMap<String, String>,
+    /// The settings of the book of `docs/`.
+    pub book: Option<String>,
     /// Every file and directory, to check links.
     pub paths: BTreeSet<String>,
 }
@@ -57,6 +61,8 @@ impl Repo {
             self.manifests.insert(path.to_owned(), text.to_owned());
         } else if path.ends_with(".md") {
             self.pages.insert(path.to_owned(), text.to_owned());
+        } else if path == BOOK {
+            self.book = Some(text.to_owned());
         }
     }
 
@@ -72,7 +78,7 @@ impl Repo {
             if entry.file_type()?.is_dir() {
                 self.paths.insert(path.clone());
                 self.walk(root, &path)?;
-            } else if [".rs", ".md", "Cargo.toml"].iter().any(|end| path.ends_with(end)) {
+            } else if [".rs", ".md", "Cargo.toml", BOOK].iter().any(|end| path.ends_with(end)) {
                 self.read_file(root, &path)?;
             } else {
                 self.paths.insert(path);

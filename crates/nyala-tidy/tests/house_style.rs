@@ -36,6 +36,7 @@ rules!(
     architecture,
     ascii,
     book,
+    book_settings,
     book_text,
     circles,
     decisions,
@@ -55,7 +56,7 @@ rules!(
 
 #[test]
 fn this_repository_was_read() {
-    assert!(repo().sources.len() > 100 && repo().crates().count() >= 12);
+    assert!(repo().sources.len() > 100 && repo().crates().count() >= 12 && repo().book.is_some());
 }
 
 #[test]

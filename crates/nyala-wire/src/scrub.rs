@@ -41,7 +41,7 @@ pub struct ScrubState {
     /// Bytes that it has compared with their checksums.
     #[n(7)]
     pub bytes: u64,
-    /// Bytes of data on the target.
+    /// Bytes of data on the target, about; 0: not known, 1: there is none.
     #[n(8)]
     pub total_bytes: u64,
     /// Bytes that it found damaged and that were not known to be.

@@ -18,6 +18,8 @@ mod host;
 mod logging;
 mod mount;
 mod output;
+#[cfg(test)]
+mod packaged;
 mod process;
 mod progress;
 mod role;

@@ -56,8 +56,10 @@ impl ChunkStore {
         self.shared.losses.load(std::sync::atomic::Ordering::Relaxed)
     }
 
-    /// To be called when all workers have ended, before the table is closed: notes that nothing can get lost, if so.
+    /// To be called when all workers have ended, before the table is closed: notes how much data there is, and
+    /// that nothing can get lost, if so.
     pub fn close(&self) -> Result<(), ChunkError> {
+        self.shared.data.note_all(&*self.shared.kv)?;
         if self.shared.list(tag::UNSYNCED)?.is_empty() {
             let closed = Losses { count: self.losses(), closed: true };
             self.shared.kv.apply(Batch::new().put([tag::LOSSES], closed.encode()))?;

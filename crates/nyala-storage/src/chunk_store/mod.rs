@@ -36,6 +36,7 @@
 mod changes;
 mod copy;
 mod counters;
+mod data_count;
 mod direct;
 mod disk;
 mod error;

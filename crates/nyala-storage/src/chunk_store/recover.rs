@@ -56,9 +56,7 @@ impl ChunkStore {
         for (file, value) in shared.list(tag::DEAD)? {
             dead.push((file, Dead::decode(&value).ok_or_else(|| shared.bad_record(file))?));
         }
-        if options.limit_bytes.is_some() {
-            shared.count_used()?;
-        }
+        shared.data.begin(&*shared.kv, options.limit_bytes.is_some())?;
         report.queued_removals = dead.iter().filter(|(_, dead)| !dead.gone).count() as u64;
         report.torn_blocks = shared.counters.get(Count::TornBlocks);
         report.rechecked_blocks = shared.counters.get(Count::RecheckedBlocks);
@@ -74,16 +72,6 @@ impl Shared {
             ControlFlow::Continue(())
         })?;
         Ok(found)
-    }
-
-    fn count_used(&self) -> Result<(), ChunkError> {
-        let mut blocks = 0;
-        scan_prefix(&*self.kv, &[tag::CHECKSUMS], &mut |_, value| {
-            blocks += value.len().saturating_sub(8) as u64 / 4;
-            ControlFlow::Continue(())
-        })?;
-        self.set_used(blocks);
-        Ok(())
     }
 
     /// Rows of a file from `group` on, at most [`ROWS_PER_BATCH`] and only up to `last`.

@@ -33,6 +33,8 @@ pub(crate) mod tag {
     pub const LENGTH: u8 = b'E';
     /// How often unsynced changes may have been lost.
     pub const LOSSES: u8 = b'L';
+    /// How many blocks hold data, about.
+    pub const DATA_COUNT: u8 = b'N';
     /// Where the scrub is, and what it found damaged (`crate::service`, `scrub`).
     pub const SCRUB: u8 = b'S';
 }

@@ -4,6 +4,7 @@
 
 use super::MAX_CHUNK_FILE_BYTES;
 use super::counters::{ChunkCounters, Count};
+use super::data_count::DataCount;
 use super::disk::{ChunkDisk, ChunkFile};
 use super::error::ChunkError;
 use super::fence::Fences;
@@ -18,7 +19,7 @@ use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId};
 use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 
 /// Most bytes of read buffers that a target keeps for later.
 const KEPT_BYTES: usize = 64 << 20;
@@ -81,8 +82,7 @@ pub(super) struct Shared {
     pub buffers: Buffers,
     pub fences: Fences,
     pub limit_bytes: Option<u64>,
-    /// May be below zero where nobody counted at the start, since there is no limit.
-    used_blocks: AtomicI64,
+    pub data: DataCount,
     pub losses: AtomicU32,
 }
 
@@ -98,7 +98,7 @@ impl Shared {
             buffers: Buffers::new(KEPT_BYTES),
             fences: Fences::default(),
             limit_bytes: options.limit_bytes,
-            used_blocks: AtomicI64::new(0),
+            data: DataCount::default(),
             losses: AtomicU32::new(0),
         }
     }
@@ -160,16 +160,11 @@ impl Shared {
 
     /// So many blocks were in use, now it is so many.
     pub fn account(&self, before: u64, after: u64) {
-        // Block numbers are bounded far below the sign bit.
-        self.used_blocks.fetch_add(after as i64 - before as i64, Ordering::Relaxed);
-    }
-
-    pub fn set_used(&self, blocks: u64) {
-        self.used_blocks.store(blocks as i64, Ordering::Relaxed);
+        self.data.account(before, after);
     }
 
     pub fn used_bytes(&self) -> u64 {
-        u64::try_from(self.used_blocks.load(Ordering::Relaxed)).unwrap_or(0).saturating_mul(BLOCK_BYTES)
+        self.data.bytes()
     }
 
     /// Length of a chunk file, bytes.
@@ -213,6 +208,23 @@ impl ChunkStore {
     /// Bytes of blocks that hold data; exact only where a limit is set.
     pub fn used_bytes(&self) -> u64 {
         self.shared.used_bytes()
+    }
+
+    /// About how many bytes of blocks hold data; exactly, where a limit is set. `None` where that is not known: until the first whole scrub of a target
+    /// that was made by a build that did not count.
+    pub fn data_bytes(&self) -> Option<u64> {
+        self.shared.data.known_bytes()
+    }
+
+    /// A whole scrub has compared so many bytes with their checksums.
+    pub fn scrubbed(&self, bytes: u64) {
+        self.shared.data.scrubbed(bytes);
+    }
+
+    /// Notes how many bytes hold data, if that has changed by 64 MiB. To be called now and then: a start after a death of the process begins with what
+    /// was noted last.
+    pub fn note_data_bytes(&self) -> Result<(), ChunkError> {
+        Ok(self.shared.data.note_much(&*self.shared.kv)?)
     }
 
     /// The position up to which everything survives the death of the machine once it is durable.

@@ -230,10 +230,25 @@ impl Target {
         Use { ops, bytes, waiting: self.depth() }
     }
 
-    /// Bytes of data on it; without a limit it counts none, and these are those that its file system has.
-    pub(super) fn data_bytes(&self) -> u64 {
+    /// Most bytes of data that may be on it: without a limit, all that its file system has. A scrub that reckons with these is not late.
+    pub(super) fn most_data_bytes(&self) -> u64 {
         let used = |capacity: Capacity| capacity.total_bytes.saturating_sub(capacity.free_bytes);
         if self.limit_bytes.is_some() { self.store.used_bytes() } else { used(self.capacity()) }
+    }
+
+    /// About how many bytes of data are on it, if it knows that.
+    pub(super) fn counted_bytes(&self) -> Option<u64> {
+        self.store.data_bytes()
+    }
+
+    /// A scrub has compared all of it, so many bytes.
+    pub(super) fn scrubbed(&self, bytes: u64) {
+        self.store.scrubbed(bytes);
+    }
+
+    /// Notes how much data is on it, if that has changed.
+    pub(super) fn note_data_bytes(&self) -> Result<(), WireError> {
+        Ok(self.store.note_data_bytes()?)
     }
 
     fn depth(&self) -> u64 {

@@ -5,6 +5,7 @@
 pub mod architecture;
 pub mod ascii;
 pub mod book;
+pub mod book_settings;
 pub mod book_text;
 pub mod circles;
 pub mod decisions;

@@ -3,7 +3,7 @@
 //! `nyala mirror check`: compares the good members of mirror groups while applications go on. Nothing is changed.
 
 use super::mirror_resync::chosen;
-use super::scrub_status::totals;
+use super::scrub_status::total;
 use crate::cluster::ClusterArgs;
 use crate::exit::{Exit, Outcome};
 use crate::output::{Output, Table, show};
@@ -58,7 +58,7 @@ pub fn run(args: MirrorCheckArgs, output: Output) -> Outcome {
             all.extend(pairs(group, &mut checked.left_out).into_iter().map(|pair| (group.id, pair)));
         }
         let targets: Vec<TargetId> = all.iter().flat_map(|(_, pair)| *pair).collect();
-        let total = totals(&cluster, &map, &targets).await.map(|totals| totals.iter().sum());
+        let total = total(&cluster, &map, &targets).await;
         let work = async {
             for (group, pair) in all {
                 checked.compared.push(compare(&look, group, pair, !args.quick, args.rate.0).await);

@@ -2,7 +2,7 @@
 
 //! `nyala scrub`: reads everything on storage targets, compares it with its checksums, repairs what is mirrored.
 
-use super::scrub_status::totals;
+use super::scrub_status::total;
 use super::scrub_targets::chosen;
 use crate::cluster::ClusterArgs;
 use crate::exit::{Exit, Failure, Outcome};
@@ -59,7 +59,7 @@ pub fn run(args: ScrubArgs, output: Output) -> Outcome {
         let look = Rc::new(if args.remove { Look::to_remove(&cluster).await? } else { Look::at(&cluster).await? });
         let mut scrubs = JoinSet::new();
         let (map, targets) = (look.client.map(), chosen(&look.client.map(), &args.targets)?);
-        let total = totals(&cluster, &map, &targets).await.map(|totals| totals.iter().sum());
+        let total = total(&cluster, &map, &targets).await;
         for target in targets {
             let look = look.clone();
             scrubs.spawn_local(async move { scrub(&look, target, work).await });

@@ -2,6 +2,7 @@
 
 //! What `nyala scrub status` says of a target.
 
+use crate::units::human_bytes;
 use nyala_wire::TargetId;
 use nyala_wire::scrub::ScrubState;
 use nyala_wire::storage::BLOCK_BYTES;
@@ -24,6 +25,7 @@ pub struct TargetStatus {
     pub due_s: Option<u64>,
     /// Of the scrub that is under way, or was last.
     pub bytes: u64,
+    /// Of data on the target; 0 where its service does not know.
     pub total_bytes: u64,
     pub found_bytes: u64,
     pub repaired_bytes: u64,
@@ -97,6 +99,7 @@ impl TargetStatus {
         let percent = |part: u64, whole: u64| u128::from(part) * 100 / u128::from(whole.max(1));
         match (&self.error, self.state) {
             (Some(error), _) => error.clone(),
+            (None, Some("runs")) if self.total_bytes == 0 => format!("runs, {} read", human_bytes(self.bytes)),
             (None, Some("runs")) => format!("runs, {}%", percent(self.bytes, self.total_bytes).min(100)),
             (None, Some("waits")) => format!("waits until {}", self.due_s.map_or_else(|| "-".to_owned(), utc)),
             (None, state) => state.unwrap_or("-").to_owned(),

@@ -51,14 +51,19 @@ async fn ask_all(cluster: &Cluster, named: &[TargetId]) -> Result<Vec<TargetStat
     Ok(all)
 }
 
-/// How much there is to read on each of these targets, in their order, as their services estimate; `None` where one does not say.
-pub(super) async fn totals(cluster: &Cluster, map: &ClusterMap, targets: &[TargetId]) -> Option<Vec<u64>> {
+/// How many bytes of data there are on these targets together, as their services count them; `None` where one does not know or say.
+pub(super) async fn total(cluster: &Cluster, map: &ClusterMap, targets: &[TargetId]) -> Option<u64> {
     let pool = Pool::new(cluster.handshake(), PoolOptions::default());
-    let mut totals = Vec::new();
+    let mut states = Vec::new();
     for target in targets {
-        totals.push(ask(map, &pool, *target).await.ok()?.total_bytes);
+        states.push(ask(map, &pool, *target).await.ok()?);
     }
-    Some(totals)
+    sum(&states)
+}
+
+fn sum(states: &[ScrubState]) -> Option<u64> {
+    let known = |state: &ScrubState| (state.total_bytes > 0).then_some(state.total_bytes);
+    states.iter().map(known).try_fold(0_u64, |sum, bytes| Some(sum.saturating_add(bytes?)))
 }
 
 async fn ask(map: &ClusterMap, pool: &Pool, target: TargetId) -> Result<ScrubState, Failure> {
@@ -140,12 +145,22 @@ mod tests {
         let late = status(ScrubState { late: true, ..state() });
         let away = TargetStatus { error: Some("gone".to_owned()), ..TargetStatus::default() };
         let text = render(&[waits.clone(), runs.clone(), off.clone(), late.clone(), away.clone()]);
+        let unknown = status(ScrubState { at, bytes: 3 << 20, total_bytes: 0, ..state() });
+        assert_eq!(unknown.words(), "runs, 3.0MiB read");
         for words in ["waits until 1970-01-02", "runs, 50%", "off", "never (late)", "gone", "1970-01-01"] {
             assert!(text.contains(words), "{words}: {text}");
         }
         assert_eq!(exit(&[waits.clone(), runs, off]), Exit::Ok);
         assert_eq!(exit(&[waits, away.clone()]), Exit::Failed);
         assert_eq!(exit(&[away, late]), Exit::Degraded);
+    }
+
+    #[test]
+    fn there_is_no_total_where_one_target_does_not_know_its_own() {
+        let of = |bytes| ScrubState { total_bytes: bytes, ..state() };
+        assert_eq!(sum(&[of(7), of(9)]), Some(16));
+        assert_eq!(sum(&[of(7), of(0)]), None);
+        assert_eq!(sum(&[of(u64::MAX), of(9)]), Some(u64::MAX));
     }
 
     #[test]

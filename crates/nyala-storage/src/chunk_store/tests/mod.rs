@@ -4,6 +4,7 @@
 
 mod crash;
 mod damage;
+mod data_count;
 mod faults;
 mod fences;
 mod model;

@@ -21,8 +21,8 @@ pub(super) fn figures(state: &TargetState, now_ms: u64) -> ScrubFigures {
     }
 }
 
-/// For people.
-pub(super) fn describe(state: &TargetState, now_ms: u64, total_bytes: u64) -> ScrubState {
+/// For people. `total_bytes`: of data on the target, if that is known.
+pub(super) fn describe(state: &TargetState, now_ms: u64, total_bytes: Option<u64>) -> ScrubState {
     let Progress { since_ms, began_ms, ended_ms, at, bytes, found_bytes, repaired_bytes, .. } = state.progress;
     let damage = |(at, damage): (&WalkAt, &Damage)| ScrubDamage {
         at: *at,
@@ -41,7 +41,8 @@ pub(super) fn describe(state: &TargetState, now_ms: u64, total_bytes: u64) -> Sc
         due_ms,
         at,
         bytes,
-        total_bytes,
+        // Of an empty target it is known that nothing is there, which 0 does not say.
+        total_bytes: total_bytes.map_or(0, |bytes| bytes.max(1)),
         found_bytes,
         repaired_bytes,
         damaged_bytes: damaged_bytes(state),

@@ -61,8 +61,8 @@ impl TargetScrub {
 
     /// Does what is next; how long to wait then.
     async fn step(&self) -> Result<Duration, WireError> {
-        let (seen, data_bytes) = (self.target.used(), self.target.data_bytes());
-        let next = self.state.lock().next(self.now(), seen, data_bytes);
+        let (seen, most_bytes) = (self.target.used(), self.target.most_data_bytes());
+        let next = self.state.lock().next(self.now(), seen, most_bytes);
         let mut pause = Duration::ZERO;
         match next {
             Next::Sleep(time) => pause = time,
@@ -77,6 +77,7 @@ impl TargetScrub {
             self.target.kv().wait_room().await;
             self.save();
         }
+        self.target.note_data_bytes()?;
         Ok(pause)
     }
 
@@ -95,6 +96,7 @@ impl TargetScrub {
         let mut state = self.state.lock();
         state.step(pieces.iter().map(WalkPiece::data_bytes).sum(), next.filter(|next| *next > at), self.now());
         if state.progress.at.is_none() {
+            self.target.scrubbed(state.progress.bytes);
             tracing::info!(target_id = %self.id, progress = ?state.progress, "a scrub has ended");
         }
         Ok(())
@@ -122,7 +124,7 @@ impl TargetScrub {
 
     /// How it is.
     pub fn describe(&self) -> ScrubState {
-        describe::describe(&self.state.lock(), self.now().ms, self.target.data_bytes())
+        describe::describe(&self.state.lock(), self.now().ms, self.target.counted_bytes())
     }
 
     /// Figures.

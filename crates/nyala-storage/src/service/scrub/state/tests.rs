@@ -71,7 +71,7 @@ fn it_goes_on_after_a_restart_and_is_remembered_now_and_then() {
     let kept = Progress::recall(Some(&first.progress.encode()), 3_700_000);
     let mut second = TargetState::new(CONFIG, 0, (kept, Vec::new()));
     assert_eq!(second.next(now(3700), Use::default(), 1 << 40), Next::Step(at(7), 1 << 20));
-    assert_eq!(describe(&second, 3_700_000, 9).bytes, 1 << 20);
+    assert_eq!(describe(&second, 3_700_000, None).bytes, 1 << 20);
 }
 
 #[test]
@@ -88,7 +88,8 @@ fn known_damage_comes_first_after_a_start_and_counts() {
     assert_eq!(state.unsaved().len(), 2);
     let found = figures(&state, 10);
     assert_eq!((found.found_bytes, found.repaired_bytes, found.damaged_bytes), (12288, 8192, 4096));
-    let said = describe(&state, 10, 99);
+    assert_eq!([None, Some(0)].map(|total| describe(&state, 10, total).total_bytes), [0, 1]);
+    let said = describe(&state, 10, Some(99));
     assert_eq!((said.damaged_bytes, said.total_bytes, said.damage[0].bad), (4096, 99, 1));
     assert_eq!(said.damage[0].reason, "no other member could give a good copy");
 }
@@ -111,8 +112,8 @@ fn what_cannot_be_remembered_is_tried_again_and_is_not_lost() {
 #[test]
 fn nobody_is_late_who_is_switched_off() {
     let late_ms = 90 * DAY_MS;
-    assert!(figures(&state(0), late_ms).late && describe(&state(0), late_ms, 0).late);
+    assert!(figures(&state(0), late_ms).late && describe(&state(0), late_ms, None).late);
     let off = ScrubConfig { interval: Duration::ZERO, ..CONFIG };
     let off = TargetState::new(off, 0, (Progress::new(0), Vec::new()));
-    assert!(!figures(&off, late_ms).late && describe(&off, late_ms, 0).due_ms == 0);
+    assert!(!figures(&off, late_ms).late && describe(&off, late_ms, None).due_ms == 0);
 }
