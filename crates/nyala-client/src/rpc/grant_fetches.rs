@@ -83,7 +83,7 @@ mod tests {
         let (fetches, asked) = (GrantFetches::default(), Cell::new(0));
         let ask = || async {
             let number = asked.replace(asked.get() + 1);
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            tokio::time::sleep(Duration::from_millis(10)).await; // sleeps: an answer takes a while
             answers[number].clone()
         };
         let all = (0..count).map(|_| fetches.fetch((FILE, StorageRights::Write), ask));

@@ -97,8 +97,8 @@ impl DataMoves {
             let left = before.clone().find_map(left).map(|name| format!("{name} of a layout of before is left"));
             left.or_else(|| {
                 let last = file.last.as_ref().filter(|_| file.unfinished == 0)?;
-                let beside = there.iter().find_map(|target| target.beside(*inode, last))?;
-                Some(format!("{beside} is there, every move has succeeded, and the layout is {last:?}"))
+                let stray = there.iter().find_map(|target| target.out_of_place(*inode, last))?;
+                Some(format!("{stray} is there, every move has succeeded, and the layout is {last:?}"))
             })
         })
     }
@@ -121,7 +121,7 @@ impl ChunkFiles {
     }
 
     /// One of the file that this layout does not have here.
-    fn beside(&self, inode: InodeId, layout: &Layout) -> Option<String> {
+    fn out_of_place(&self, inode: InodeId, layout: &Layout) -> Option<String> {
         let of_it = format!("{inode}.");
         let expected = layout.indices().filter(|index| self.is_at(layout, *index)).map(|index| name(inode, index));
         let expected: BTreeSet<String> = expected.collect();

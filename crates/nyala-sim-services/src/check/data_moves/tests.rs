@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//! Moves of one file between targets and a mirror group.
+
 use super::*;
 
 const FILE: InodeId = InodeId(7);
