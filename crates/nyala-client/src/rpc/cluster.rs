@@ -7,13 +7,11 @@
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::rpc::bound::{Bound, UNBOUND};
-use crate::rpc::cluster_map::Maps;
-use crate::rpc::logic::acknowledged::AcknowledgedChanges;
-use crate::rpc::logic::slots_came::SlotsCame;
-use crate::rpc::logic::{group_numbers::Numbers, proofs::Proofs};
-use crate::rpc::reach::Unreached;
-use crate::rpc::session::Session;
-use crate::rpc::transport::Rpc;
+use crate::rpc::logic::{
+    acknowledged::AcknowledgedChanges, group_numbers::Numbers, proofs::Proofs, slots_came::SlotsCame,
+};
+use crate::rpc::{cluster_map::Maps, grant_fetches::GrantFetches};
+use crate::rpc::{reach::Unreached, session::Session, transport::Rpc};
 use nyala_wire::meta::Want;
 use nyala_wire::slots::Slots;
 use nyala_wire::{DataLocation, GroupId, InodeId, SessionId, TargetId};
@@ -57,6 +55,7 @@ pub(crate) struct Cluster {
     session_ids: AtomicU64,
     pub(crate) maps: Maps,
     pub(crate) proofs: Proofs,
+    pub(super) grant_fetches: GrantFetches,
     sessions: Mutex<HashMap<TargetId, Arc<Session>>>,
     observer: OnceLock<Weak<dyn SessionObserver>>,
     /// Sessions lost so far, each counted before its delegations are dropped: a grant made under a lost session is void.
@@ -85,6 +84,7 @@ impl Cluster {
             ctx,
             rpc,
             proofs: Proofs::default(),
+            grant_fetches: GrantFetches::default(),
             client_id: random.max(1),
             session_ids: AtomicU64::new(0),
             sessions: Mutex::default(),

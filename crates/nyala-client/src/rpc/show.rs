@@ -10,6 +10,7 @@
 use crate::error::{Error, Result};
 use crate::rpc::cluster::Cluster;
 use crate::rpc::failure::unexpected_reply;
+use crate::rpc::grant_fetches::refused;
 use nyala_transport::{Endpoint, Request};
 use nyala_wire::codec::{decode, encode};
 use nyala_wire::meta::{MetaOp, MetaReply, Owner};
@@ -48,10 +49,6 @@ pub(super) async fn show(
     }
 }
 
-fn refused(what: &'static str, says: &str) -> Error {
-    Error::Server { what, error: ErrorCode::ACCESS.with(says) }
-}
-
 async fn show_proofs(
     cluster: &Cluster,
     what: &'static str,
@@ -85,7 +82,13 @@ async fn show_grants(
     for (inode, rights) in uses {
         grants.push(match cluster.proofs.grants.of((*inode, *rights)) {
             Some(grant) => grant,
-            None => ask(cluster, what, *inode, *rights).await?,
+            None => {
+                let granted = cluster.grant_fetches.fetch((*inode, *rights), || ask(cluster, what, *inode)).await?;
+                if granted.rights < *rights {
+                    return Err(refused(what, "no user whom this client may act as may write the file"));
+                }
+                granted
+            }
         });
     }
     let request = Request::new(message_type::STORAGE_GRANTS, encode(&grants));
@@ -102,19 +105,14 @@ async fn show_grants(
 }
 
 /// Asks the file's metadata server.
-async fn ask(
-    cluster: &Arc<Cluster>,
-    what: &'static str,
-    inode: InodeId,
-    rights: StorageRights,
-) -> Result<StorageGrant> {
-    let reply = cluster.meta(what, MetaOp::StorageGrant(inode), Owner::default()).await?;
-    let MetaReply::StorageGrant(grant) = reply else { return Err(unexpected_reply(what)) };
-    if grant.inode != inode || grant.rights < rights {
-        return Err(refused(what, "no user whom this client may act as may write the file"));
+async fn ask(cluster: &Arc<Cluster>, what: &'static str, inode: InodeId) -> Result<StorageGrant> {
+    match cluster.meta(what, MetaOp::StorageGrant(inode), Owner::default()).await? {
+        MetaReply::StorageGrant(grant) if grant.inode == inode => {
+            cluster.proofs.grants.learn(grant);
+            Ok(grant)
+        }
+        _ => Err(unexpected_reply(what)),
     }
-    cluster.proofs.grants.learn(grant);
-    Ok(grant)
 }
 
 /// Says it; the error that it was answered with. What the network does is found out by the request itself.

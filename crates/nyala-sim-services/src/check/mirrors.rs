@@ -19,12 +19,16 @@ pub struct Blocks {
 /// A member's chunk files, and what its store says of them.
 pub type Member<'a> = (&'a Disk, &'a Blocks);
 
-/// What two members differ in. Files whose inode begins with `plain` are not mirrored: members may have any of them. A file that is
-/// not there is as good as one of no bytes: the latter stays where a creation is taken back that the other member never saw. `damaged`: inodes
+/// What two members differ in. Of files whose names are not `mirrored` members may have any. A file that is not there is as good as one of no bytes: the latter stays where a creation is taken back that the other member never saw. `damaged`: inodes
 /// in which bits flipped. If that hit the only good copy, no member has the block, and says so.
-pub fn judge(one: Member<'_>, other: Member<'_>, plain: &[String], damaged: &BTreeSet<String>) -> Option<String> {
+pub fn judge(
+    one: Member<'_>,
+    other: Member<'_>,
+    mirrored: impl Fn(&str) -> bool,
+    damaged: &BTreeSet<String>,
+) -> Option<String> {
     let names = |disk: &Disk| {
-        let files = disk.files().into_iter().filter(|(name, _)| !plain.iter().any(|plain| name.starts_with(plain)));
+        let files = disk.files().into_iter().filter(|(name, _)| mirrored(name));
         files.filter(|(_, bytes)| *bytes > 0).map(|(name, _)| name).collect::<Vec<_>>()
     };
     let (ones, others) = (names(one.0), names(other.0));
@@ -77,8 +81,8 @@ mod tests {
     }
 
     fn judged(one: &(Disk, Blocks), other: &(Disk, Blocks), plain: &str) -> Option<String> {
-        let plain: Vec<String> = Some(plain.to_owned()).into_iter().filter(|plain| !plain.is_empty()).collect();
-        judge((&one.0, &one.1), (&other.0, &other.1), &plain, &BTreeSet::from(["0009-2".to_owned()]))
+        let mirrored = |name: &str| plain.is_empty() || !name.starts_with(plain);
+        judge((&one.0, &one.1), (&other.0, &other.1), mirrored, &BTreeSet::from(["0009-2".to_owned()]))
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! What has to hold, one file each. The clients say what they do and what they are told; nothing here is read from servers.
 
 pub mod append;
+pub mod data_moves;
 pub mod exclusive;
 pub mod locks;
 pub mod memory;
@@ -13,6 +14,7 @@ pub mod said_again;
 pub mod waits;
 
 use append::Appended;
+use data_moves::DataMoves;
 use exclusive::Exclusive;
 use locks::Inside;
 use names::{History, Op, Outcome, Verdict};
@@ -40,6 +42,7 @@ pub struct Ledger {
     /// By file.
     pub appended: BTreeMap<String, Appended>,
     pub exclusive: Exclusive,
+    pub data_moves: DataMoves,
     /// By directory.
     pub names: BTreeMap<String, History>,
     pub waits: Waits,
@@ -223,6 +226,11 @@ impl Ledger {
                 names.again(number);
             }
         }
+    }
+
+    /// Whether members of the mirror group are to have the same under a chunk file's name.
+    pub fn is_mirrored(&self, name: &str) -> bool {
+        self.data_moves.is_mirrored(name).unwrap_or_else(|| !self.plain.iter().any(|plain| name.starts_with(plain)))
     }
 
     /// Whether names are linearisable, once nobody is at them.

@@ -74,9 +74,9 @@ impl Rack {
     /// The power is gone.
     pub fn power_cut(&self) {
         self.boots.fetch_add(1, Ordering::Relaxed);
+        // What was not synced stays so until it is synced by the next run, which may take what it finds there for a write under way.
         self.store.power_cut();
         self.chunks.power_cut();
-        self.unsynced.lock().expect("nobody panics with it").clear();
     }
 
     /// Both disks have so much left; the tables cannot grow either, if so.

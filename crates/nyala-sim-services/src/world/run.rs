@@ -4,6 +4,7 @@
 //! looked at.
 
 use super::cluster::{Cluster, Role, Size, block_on};
+use super::data_moves;
 use super::faults::{Faults, Kinds, Running};
 use super::moves;
 use super::setup;
@@ -38,6 +39,9 @@ const STEP: Nanos = SECOND / 20;
 const RESTART: Nanos = SECOND;
 /// In runs in which bits flip, each storage target is scrubbed once in this time.
 const SCRUB: Duration = Duration::from_secs(20);
+
+/// Once all is well, chunk files that no file needs any more are removed within this time.
+const REMOVALS: Nanos = 120 * SECOND;
 
 /// Names with which directories are split, in runs in which they are.
 const SPLIT_ABOVE: u64 = 3;
@@ -81,6 +85,8 @@ pub fn run(plan: Plan) {
     if plan.trip.is_none() && happens("SIM_SPLITS", || false) {
         cluster.split_above = SPLIT_ABOVE;
     }
+    let data_moves = happens("SIM_DATA_MOVES", || Random::new(plan.seed ^ 0xda7a).one_in(4));
+    ledger(|ledger| ledger.data_moves.are_made = data_moves && plan.trip.is_none());
     let kinds = Kinds::of(&mut Random::new(plan.seed ^ 0xfa17));
     if kinds.flips && plan.faults {
         cluster.scrub_interval = SCRUB;
@@ -279,6 +285,7 @@ impl World {
             // Each target is read once, and what was found is looked at again.
             self.run_for(3 * SCRUB.as_nanos() as Nanos);
         }
+        self.nothing_is_left_of_moves();
         if self.administrator.is_some() {
             self.slots_agree();
         }
@@ -303,6 +310,16 @@ impl World {
             clock::sleep(STEP);
             self.supervise();
         }
+    }
+
+    /// Metadata has what was moved removed by and by.
+    fn nothing_is_left_of_moves(&mut self) {
+        let end = now() + REMOVALS;
+        while data_moves::judge(&self.cluster).is_some() && now() < end {
+            self.run_for(SECOND);
+        }
+        let wrong = data_moves::judge(&self.cluster);
+        ledger(|ledger| ledger.found("nothing is left where data was before it was moved", wrong));
     }
 
     fn slots_agree(&mut self) {
@@ -340,8 +357,9 @@ impl World {
             self.errand("compare", SETUP, move |_| {
                 let [one, other] = &racks;
                 let blocks = (one.blocks()?, other.blocks()?);
-                let (plain, damaged) = ledger(|ledger| (ledger.plain.clone(), ledger.damaged.clone()));
-                let wrong = mirrors::judge((&one.chunks, &blocks.0), (&other.chunks, &blocks.1), &plain, &damaged);
+                let damaged = ledger(|ledger| ledger.damaged.clone());
+                let mirrored = |name: &str| ledger(|ledger| ledger.is_mirrored(name));
+                let wrong = mirrors::judge((&one.chunks, &blocks.0), (&other.chunks, &blocks.1), mirrored, &damaged);
                 let wrong = wrong.map(|wrong| format!("{named:?}: {wrong}"));
                 let known = blocks.0.present.iter().filter(|(name, _)| one.chunks.read(name).is_some()).count() as u64;
                 ledger(|ledger| {

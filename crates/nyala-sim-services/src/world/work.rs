@@ -2,8 +2,9 @@
 
 //! A client at work: random operations on what all clients share, each said to the ledger before it begins and when it is done.
 
-use super::names;
-use super::setup::{DIRS, OWNER, PLAIN, client_config};
+use super::errors::{is, tells_damage};
+use super::setup::{DIRS, FILES, OWNER, PLAIN, client_config};
+use super::{data_moves, names};
 use crate::check::append::{RECORD, word};
 use crate::check::exclusive::LATE;
 use crate::check::names::{NAMES, Op, Outcome};
@@ -32,8 +33,8 @@ const KINDS: [Kind; 3] = [
 /// Lengths of files that are replaced as a whole.
 const WHOLE: [usize; 2] = [640, 80_000];
 
-/// What clients do, each so often.
-const OPERATIONS: [(usize, &str); 12] = [
+/// What clients do, each so often; the last one only in runs in which files' data is moved.
+const OPERATIONS: [(usize, &str); 13] = [
     (5, "write"),
     (4, "read"),
     (2, "sync"),
@@ -46,16 +47,17 @@ const OPERATIONS: [(usize, &str); 12] = [
     (1, "list"),
     (1, "lock"),
     (3, "name"),
+    (3, "move-data"),
 ];
 /// Between two operations of a client, at most.
 const PAUSE_MS: u64 = 500;
 
 /// One life of a client.
 pub struct Worker {
-    id: ClientId,
-    client: Client,
-    random: Random,
-    dirs: Vec<InodeId>,
+    pub(super) id: ClientId,
+    pub(super) client: Client,
+    pub(super) random: Random,
+    pub(super) dirs: Vec<InodeId>,
     handles: BTreeMap<(usize, &'static str), FileHandle>,
     /// By directory: a file that it has made or looked up last.
     seen: BTreeMap<usize, InodeId>,
@@ -66,20 +68,8 @@ fn now() -> u64 {
     crate::kernel::with(|kernel| kernel.sched.now)
 }
 
-type Done = Result<(), Error>;
-
-fn is(error: &Error, code: ErrorCode) -> bool {
-    error.code() == code
-}
-
-/// Whether it says that what a disk has is not what was written.
-fn tells_damage(error: &Error) -> bool {
-    match error {
-        Error::Checksum { .. } => true,
-        Error::WriteBack { source, .. } => tells_damage(source),
-        other => is(other, ErrorCode::CHECKSUM),
-    }
-}
+/// What came of an operation.
+pub type Done = Result<(), Error>;
 
 impl Worker {
     pub async fn begin(id: ClientId, mgmt: &[SocketAddr], random: Random) -> Result<Worker, Error> {
@@ -106,16 +96,23 @@ impl Worker {
             tokio::time::sleep(Duration::from_millis(after.below(PAUSE_MS))).await;
             self.random = after;
         }
+        self.close_all().await;
+        self.client.shutdown().await
+    }
+
+    async fn close_all(&mut self) {
         for handle in std::mem::take(&mut self.handles).into_values() {
             let released = handle.release().await;
             self.judge_error("release", released);
         }
-        self.client.shutdown().await
     }
 
     async fn step(&mut self) {
         let dir = self.random.index(self.dirs.len());
-        let (_, what) = *self.random.pick(&OPERATIONS.map(|(times, what)| vec![(times, what); times]).concat());
+        let data_moves = ledger(|ledger| ledger.data_moves.are_made);
+        let operations = &OPERATIONS[..OPERATIONS.len() - usize::from(!data_moves)];
+        let all = operations.iter().flat_map(|(times, what)| vec![*what; *times]);
+        let what = *self.random.pick(&all.collect::<Vec<_>>());
         ledger(|ledger| ledger.waits.begin(self.id, what, now()));
         let done = match what {
             "write" => self.write(dir).await,
@@ -129,9 +126,14 @@ impl Worker {
             "make" => self.make(dir).await,
             "list" => self.list(dir).await,
             "lock" => self.lock(dir).await,
+            "move-data" => data_moves::one(self, dir).await,
             _ => self.name(dir).await,
         };
         tracing::debug!("client {}: {what} in {} is done: {}", self.id, DIRS[dir], done.is_ok());
+        // What others have open is not moved.
+        if data_moves && !self.random.one_in(3) {
+            self.close_all().await;
+        }
         let now = now();
         ledger(|ledger| {
             ledger.count(what);
@@ -426,8 +428,7 @@ impl Worker {
         let all = names.len();
         names.sort();
         names.dedup();
-        let missing =
-            super::setup::FILES.iter().find(|file| !names.iter().any(|name| name.as_bytes() == file.as_bytes()));
+        let missing = FILES.iter().find(|file| !names.iter().any(|name| name.as_bytes() == file.as_bytes()));
         let wrong = missing.map(|file| format!("{file} is not listed"));
         let wrong = wrong.or((names.len() != all).then(|| "a name is listed twice".to_owned()));
         ledger(|ledger| ledger.found("names are listed", wrong));
@@ -483,6 +484,7 @@ impl Worker {
                 ledger(|ledger| ledger.plain.extend(files.iter().map(|file| file.inode.to_string())));
             }
         }
+        data_moves::look_at_layouts(&self.client).await?;
         self.client.shutdown().await
     }
 }
