@@ -3,19 +3,15 @@
 //! Frames, and the bodies of all messages that `nyala-wire` defines.
 
 use nyala_wire::check::{ScanReply, ScanRequest};
-use nyala_wire::checksum::crc32c;
 use nyala_wire::drive::{DriveReply, DriveRequest};
 use nyala_wire::fences::{FencesReply, FencesRequest};
 use nyala_wire::frame::{HEADER_BYTES, Header, MAX_BODY, MAX_PAYLOAD};
-use nyala_wire::fuzzing::round_trip;
 use nyala_wire::link_test::{LinkTestReply, LinkTestRequest};
-use nyala_wire::map::ClusterMap;
 use nyala_wire::meta::{EntryInfo, Grants, MetaReply, MetaRequest};
 use nyala_wire::meta_tx::{TxReply, TxRequest};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest, ServiceStats};
 use nyala_wire::mirror::{GroupHeader, ReplicaHeader};
 use nyala_wire::raid::{RaidRequest, RaidState};
-use nyala_wire::relay::RelayRequest;
 use nyala_wire::scrub::{ScrubRequest, ScrubState};
 use nyala_wire::storage::{
     BLOCK_BYTES, MAX_IO_BYTES, ReadHeader, ReadReplyHeader, StorageReply, StorageRequest, WriteHeader,
@@ -24,6 +20,7 @@ use nyala_wire::storage::{
 use nyala_wire::subtree_proofs::{InodeProof, Proven};
 use nyala_wire::trace::{TraceReply, TraceRequest};
 use nyala_wire::{Attr, ClusterId, InodeId, StripePattern, TargetId, WireError};
+use nyala_wire::{checksum::crc32c, fuzzing::round_trip, map::ClusterMap, relay::RelayRequest};
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -59,7 +56,7 @@ pub fn meta(bytes: &[u8]) -> bool {
     round_trip::<MetaRequest>(bytes) | round_trip::<MetaReply>(bytes) | reply
 }
 
-/// What metadata servers, storage servers and checks ask metadata servers.
+/// What metadata servers, storage servers, checks and management ask metadata servers.
 pub fn meta_tx(bytes: &[u8]) -> bool {
     round_trip::<TxRequest>(bytes)
         | round_trip::<TxReply>(bytes)
@@ -67,6 +64,8 @@ pub fn meta_tx(bytes: &[u8]) -> bool {
         | round_trip::<FencesReply>(bytes)
         | round_trip::<ScanRequest>(bytes)
         | round_trip::<ScanReply>(bytes)
+        | round_trip::<LocateRequest>(bytes)
+        | round_trip::<LocateReply>(bytes)
 }
 
 /// Requests to storage and its replies, bulk data apart, proofs, which metadata servers get too, and grants.

@@ -43,7 +43,9 @@ pub(crate) fn what(request: &MgmtRequest) -> Option<String> {
         | MgmtRequest::Mounts
         | MgmtRequest::SlotStep(_)
         | MgmtRequest::Audit
-        | MgmtRequest::Changes => return None,
+        | MgmtRequest::Changes
+        // Written down where it is known whether it is new.
+        | MgmtRequest::Fsck(_) => return None,
     })
 }
 

@@ -3,6 +3,7 @@
 //! What the native protocol, the REST API and the background tasks share: the state, the way to change it, and whether
 //! this node may answer at all.
 
+use crate::checks::KnownChecks;
 use crate::config::RaftTimes;
 use crate::counters::{Counters, count};
 use crate::mounts::KnownMounts;
@@ -51,6 +52,8 @@ pub(crate) struct Core {
     pub counters: Counters,
     /// Mounts that serve metrics; of a node that does not lead it means nothing.
     pub mounts: Mutex<KnownMounts>,
+    /// Checks of the file system that go on; of a node that does not lead it means nothing.
+    pub checks: Mutex<KnownChecks>,
     /// Ways to other servers, while this node runs.
     pub links: Mutex<Option<Links>>,
     /// Wakes the failure detector before its next turn.
@@ -122,6 +125,7 @@ impl Core {
             leader: Mutex::new(LeaderState::new(0, 0)),
             counters: Counters::default(),
             mounts: Mutex::default(),
+            checks: Mutex::default(),
             links: Mutex::default(),
             look: Notify::new(),
             leads_in: AtomicU64::new(0),

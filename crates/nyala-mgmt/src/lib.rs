@@ -18,6 +18,7 @@
 
 mod audit;
 mod bootstrap;
+mod checks;
 mod clock;
 mod config;
 mod core;

@@ -9,9 +9,7 @@ use nyala_metrics::catalog::{Source, mgmt as metrics};
 use nyala_metrics::{Metric, Page, Requests};
 use nyala_store::Store;
 use nyala_transport::trace::SlowOperations;
-use nyala_wire::map::Reachability;
-use nyala_wire::message_type;
-use nyala_wire::mgmt::MgmtRequest;
+use nyala_wire::{map::Reachability, message_type, mgmt::MgmtRequest};
 use openraft::ServerState;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -66,6 +64,7 @@ ops! {
     RemoveAccessRule = "remove_access_rule",
     Audit = "audit",
     Changes = "changes",
+    Fsck = "fsck",
 }
 
 impl Op {

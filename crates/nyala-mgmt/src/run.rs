@@ -14,7 +14,7 @@ use crate::raft::{self, Raft};
 use crate::rest::tls::{self, Spoken, Tls};
 use crate::rest::{self, Served, Tokens};
 use crate::service::MgmtService;
-use crate::web::Sampler;
+use crate::web::{Locator, Sampler};
 use crate::{MgmtConfig, MgmtError, bootstrap, liveness, members, metrics, re_register};
 use nyala_scrape::Scrapes;
 use nyala_store::Store;
@@ -173,7 +173,8 @@ impl Mgmt {
         listening.go_on(self.handshake.cluster_id, &service);
         core.watch_links(self.handshake.clone());
         let sampler = Sampler::start(&core, self.handshake.clone(), self.config.sample_every)?;
-        let rest = rest::serve(self.rest, core.clone(), self.tokens, sampler.sampled())?;
+        let locator = Arc::new(Locator::new(self.handshake.clone()));
+        let rest = rest::serve(self.rest, core.clone(), self.tokens, (sampler.sampled(), locator))?;
         let known = self.config.join.iter().chain(&bootstrap.identity.found_at).copied().collect();
         let client = MgmtClient::new(known, self.handshake);
         let outcome = tokio::select! {

@@ -20,6 +20,7 @@ pub mod file_locks;
 pub mod growth;
 pub mod keys;
 pub mod listings;
+pub mod locate;
 pub mod lock_checks;
 pub mod locks;
 pub mod ns;

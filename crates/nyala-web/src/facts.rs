@@ -2,6 +2,7 @@
 
 //! What a management node knows, as pages are made of it.
 
+use crate::checks::Check;
 use crate::figures::Figures;
 use crate::history::{History, Span};
 use nyala_cluster::Change;
@@ -22,6 +23,8 @@ pub struct Facts<'a> {
     pub history: &'a History,
     /// The last changes of the cluster state, newest first.
     pub changes: &'a [Change],
+    /// The last checks of the file system, newest first.
+    pub checks: &'a [Check],
     /// Now, milliseconds since 1970.
     pub now_ms: u64,
     /// The time that charts show.

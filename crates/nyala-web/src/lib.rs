@@ -8,6 +8,7 @@
 //! pages say so and show the map, which is always there.
 
 pub mod action;
+pub mod checks;
 pub mod facts;
 pub mod figures;
 pub mod history;
@@ -19,12 +20,14 @@ pub mod units;
 
 pub use action::Action;
 pub use action::consequences::consequences;
+pub use checks::{Check, CheckState};
 pub use facts::{Facts, Here, Leadership};
 pub use figures::{ClientFigures, Figures, Resync, ServiceFigures, TargetFigures, UserFigures};
 pub use history::{History, Line, Span, Totals};
+pub use html::files::Looked;
 pub use html::outside::{confirmation, login, notice};
 pub use html::shell::{Visitor, document};
-pub use page::{Page, Part, parts};
+pub use page::{Page, Part, parts, with_file};
 
 /// Colours in light and dark, text and tables: what other pages share with this one. It refers to nothing outside it.
 pub const BASE_STYLE: &str = include_str!("../assets/base.css");

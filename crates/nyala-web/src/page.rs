@@ -5,6 +5,7 @@
 use crate::facts::Facts;
 use crate::history::Span;
 use crate::html;
+use crate::html::files::Looked;
 
 /// A page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,14 +22,24 @@ pub enum Page {
     Services,
     /// Busiest clients and users.
     Clients,
+    /// Where a file lies, and checks of the file system.
+    Files,
     /// What changed.
     Events,
 }
 
 impl Page {
     /// All of them, in the order of the navigation.
-    pub const ALL: [Page; 7] =
-        [Page::Overview, Page::Topology, Page::Targets, Page::Mirrors, Page::Services, Page::Clients, Page::Events];
+    pub const ALL: [Page; 8] = [
+        Page::Overview,
+        Page::Topology,
+        Page::Targets,
+        Page::Mirrors,
+        Page::Services,
+        Page::Clients,
+        Page::Files,
+        Page::Events,
+    ];
 
     /// Where it is.
     pub fn path(self) -> &'static str {
@@ -39,6 +50,7 @@ impl Page {
             Page::Mirrors => "/mirrors",
             Page::Services => "/services",
             Page::Clients => "/clients",
+            Page::Files => "/files",
             Page::Events => "/events",
         }
     }
@@ -57,6 +69,7 @@ impl Page {
             Page::Mirrors => "Mirrors",
             Page::Services => "Services",
             Page::Clients => "Clients",
+            Page::Files => "Files",
             Page::Events => "Events",
         }
     }
@@ -97,7 +110,17 @@ pub fn parts(page: Page, facts: &Facts<'_>) -> Vec<Part> {
         Page::Clients => {
             vec![part("clients", html::clients::clients(facts)), part("users", html::clients::users(facts))]
         }
+        Page::Files => vec![part("checks", html::checks::checks(facts))],
         Page::Events => vec![part("events", html::events::events(facts))],
     };
     std::iter::once(state).chain(own).collect()
+}
+
+/// The page about files, whose parts these are, with the form for a path and what was found at one. Neither changes by itself: nobody's typing is lost.
+pub fn with_file(facts: &Facts<'_>, parts: &[Part], looked: Option<&Looked>) -> Vec<Part> {
+    let part = |id, markup: maud::Markup| Part { id, html: markup.into_string() };
+    let form = part("file", html::files::form(looked.map_or("/", |looked| &looked.path)));
+    let found = looked.map(|looked| part("found", html::files::looked(facts, looked)));
+    let (state, live) = parts.split_at(parts.len().min(1));
+    state.iter().cloned().chain([form]).chain(found).chain(live.iter().cloned()).collect()
 }

@@ -19,12 +19,14 @@ pub mod fences;
 pub mod file_kind;
 pub mod fragments;
 pub mod frame;
+pub mod fsck_news;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod group_orders;
 pub mod ids;
 pub mod key_rules;
 pub mod link_test;
+pub mod locate;
 pub mod map;
 pub mod meta;
 pub mod meta_tx;
@@ -77,6 +79,8 @@ pub mod message_type {
     pub const META_SCAN: u16 = 0x0140;
     /// Between members of a mirror group of metadata targets (`docs/protocol.md`).
     pub const META_REPLICA: u16 = 0x0150;
+    /// Management to metadata: body is a [`crate::locate::LocateRequest`], the reply's a [`crate::locate::LocateReply`].
+    pub const META_LOCATE: u16 = 0x0160;
     /// To storage, everything but bulk data: body is a [`crate::storage::StorageRequest`].
     pub const STORAGE: u16 = 0x0200;
     /// Bulk write: body is a fixed layout, see [`crate::storage::WriteHeader`].

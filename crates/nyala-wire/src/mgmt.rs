@@ -5,6 +5,7 @@
 use crate::access_rules::{AccessRule, Network};
 use crate::audit::AuditRecord;
 pub use crate::changes::StateChange;
+pub use crate::fsck_news::{FSCK_HEARD_S, FsckNews, MAX_FSCK_TEXT};
 pub use crate::group_orders::GroupOrder;
 use crate::ids::{ClusterId, GroupId, InodeId, MapVersion, NodeId, TargetId};
 use crate::key_rules::KeyRule;
@@ -149,6 +150,9 @@ pub enum MgmtRequest {
         #[n(1)]
         network: Option<Network>,
     },
+    /// A check of the file system begins, goes on, or is over. Idempotent. Reply: `Done`.
+    #[n(29)]
+    Fsck(#[n(0)] FsckNews),
 }
 
 /// What became of a member of a mirror group.

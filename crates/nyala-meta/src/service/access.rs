@@ -12,7 +12,7 @@ pub(super) mod storage_grants;
 pub(super) mod subtree;
 
 use nyala_transport::{KeyRules, Role};
-use nyala_wire::message_type::{META, META_CHECKPOINT, META_FENCES, META_REPLICA, META_SCAN, META_TX};
+use nyala_wire::message_type::{META, META_CHECKPOINT, META_FENCES, META_LOCATE, META_REPLICA, META_SCAN, META_TX};
 use nyala_wire::meta::{MetaOp, MetaRequest};
 use nyala_wire::restriction::Restriction;
 use nyala_wire::{ErrorCode, WireError, codec};
@@ -30,6 +30,7 @@ pub(super) fn message(role: Role, message_type: u16) -> Result<(), WireError> {
         META_REPLICA => only(role == Role::Meta, "only metadata services are members of mirror groups"),
         META_SCAN => only(matches!(role, Role::Cli | Role::Storage), "only an operator checks the tables"),
         META_CHECKPOINT => only(role == Role::Cli, "only an operator orders checkpoints"),
+        META_LOCATE => only(role == Role::Mgmt, "only management asks where an entry is without a session"),
         _ => Ok(()),
     }
 }

@@ -13,14 +13,16 @@ use nyala_namespace::recall_report::recall_report;
 use nyala_namespace::server::op_names::OP_NAMES;
 use nyala_transport::PeerInfo;
 use nyala_transport::trace::SlowOperations;
-use nyala_wire::message_type::{META_CHECKPOINT, META_FENCES, META_REPLICA, META_SCAN, META_TX, METRICS, PING, STATS};
+use nyala_wire::message_type::{
+    META_CHECKPOINT, META_FENCES, META_LOCATE, META_REPLICA, META_SCAN, META_TX, METRICS, PING, STATS,
+};
 use nyala_wire::meta::MetaRequest;
 use nyala_wire::mgmt::Capacity;
 use tokio::time::Instant;
 
 /// What is not an operation of a client, behind those.
-const OTHERS: [&str; 9] =
-    ["transaction", "fences", "replica", "scan", "checkpoint", "ping", "stats", "metrics", "unknown"];
+const OTHERS: [&str; 10] =
+    ["transaction", "fences", "replica", "scan", "checkpoint", "locate", "ping", "stats", "metrics", "unknown"];
 
 /// Counts since the process started.
 pub struct Metrics {
@@ -34,7 +36,7 @@ pub struct Metrics {
 
 /// The number of a message that is not an operation of a client; that of one is known when it is decoded.
 pub fn op_of(message_type: u16) -> usize {
-    let known = [META_TX, META_FENCES, META_REPLICA, META_SCAN, META_CHECKPOINT, PING, STATS, METRICS];
+    let known = [META_TX, META_FENCES, META_REPLICA, META_SCAN, META_CHECKPOINT, META_LOCATE, PING, STATS, METRICS];
     OP_NAMES.len() + known.iter().position(|known| *known == message_type).unwrap_or(known.len())
 }
 

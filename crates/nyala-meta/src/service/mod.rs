@@ -55,7 +55,7 @@ use nyala_transport::{
 };
 use nyala_wire::map::{ClusterMap, TargetKind};
 use nyala_wire::message_type::{
-    META, META_CHECKPOINT, META_FENCES, META_REPLICA, META_SCAN, META_TX, METRICS, PING, STATS,
+    META, META_CHECKPOINT, META_FENCES, META_LOCATE, META_REPLICA, META_SCAN, META_TX, METRICS, PING, STATS,
 };
 use nyala_wire::meta::{MetaOp, MetaRequest};
 use nyala_wire::mgmt::{Capacity, RegisterTarget, ServiceStats, TargetCapacity};
@@ -346,6 +346,7 @@ impl MetaService {
                 return Ok(Answered { body, payload, position: None });
             }
             META_SCAN => scan::answer(&self.serving()?.state, peer.role, &request.body).await?,
+            META_LOCATE => scan::locate(&self.serving()?.state, &request.body)?,
             META_CHECKPOINT => checkpointed(&host.tables.store).await?,
             PING => Vec::new(),
             STATS => codec::encode(&stats(host, counters(host, &self.metrics))),

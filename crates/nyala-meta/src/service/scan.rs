@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! What the tables say, page by page, for a check of the whole file system; and of single inodes, for storage services that found
-//! damage and want to know whose it is.
+//! damage and want to know whose it is, and for management, which shows where a file lies.
 //!
 //! Failure model: whoever asks may ask for anything. A page is bounded in rows and bytes, is read in one go, and nothing is held until
 //! the next one; between pages all other requests go on. What is told may not be written yet: the transport sends it when it is.
 //! Members of a mirror group are asked what they hold with the next records that they get ([`super::group`]).
 
 use super::state::State;
-use nyala_namespace::facts;
 use nyala_namespace::slot_rows::slots_in_transit;
+use nyala_namespace::{facts, locate};
 use nyala_transport::Role;
 use nyala_wire::check::{MAX_SCAN_ROWS, ScanReply, ScanRequest};
+use nyala_wire::locate::LocateRequest;
 use nyala_wire::{ErrorCode, WireError, codec};
 
 /// Answers one request of a peer of this role.
@@ -23,6 +24,15 @@ pub async fn answer(state: &State, role: Role, body: &[u8]) -> Result<Vec<u8>, W
         _ => scan(state, &request),
     };
     reply.map(|reply| codec::encode(&reply))
+}
+
+/// Tells management where an entry is.
+pub fn locate(state: &State, body: &[u8]) -> Result<Vec<u8>, WireError> {
+    let request: LocateRequest = codec::decode(body)?;
+    if !state.serves() {
+        return Err(ErrorCode::NOT_READY.with("this server is waiting for its lease"));
+    }
+    locate::locate(&state.tables, state.me, &state.map(), &request).map(|reply| codec::encode(&reply))
 }
 
 /// Compares a range with the members of the mirror group, if the server is one.

@@ -35,7 +35,7 @@ async fn oversteps(mgmt: SocketAddr, metas: &[SocketAddr], storage: (SocketAddr,
     }
     for address in metas {
         let to = connect(*address).await;
-        for message_type in [META_TX, META_FENCES, META_REPLICA, META_SCAN, META_CHECKPOINT] {
+        for message_type in [META_TX, META_FENCES, META_REPLICA, META_SCAN, META_CHECKPOINT, META_LOCATE] {
             assert_eq!(answer(&to, message_type, Vec::new()).await, refused, "{message_type:#06x}");
         }
         let posing = Connection::connect(*address, &with(mine, "client", Role::Mon)).await.unwrap();

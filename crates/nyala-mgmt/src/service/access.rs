@@ -65,6 +65,7 @@ pub(super) fn request(role: Role, request: &MgmtRequest) -> Result<(), WireError
             only(role == Role::Cli, "only operators say which clients are let in")
         }
         MgmtRequest::SetKeyRule(_) => only(role == Role::Cli, "only operators say what keys are held to"),
+        MgmtRequest::Fsck(_) => only(role == Role::Cli, "only operators check the file system"),
         MgmtRequest::Audit => only(role == Role::Cli, "only operators see what others ordered"),
     }
 }
@@ -74,7 +75,9 @@ mod tests {
     use super::*;
     use nyala_wire::access_rules::AccessRule;
     use nyala_wire::key_rules::KeyRule;
-    use nyala_wire::mgmt::{GroupOrder, Heartbeat, JoinMgmt, MemberNews, MountAt, Register, SlotOrder, SlotStep};
+    use nyala_wire::mgmt::{
+        FsckNews, GroupOrder, Heartbeat, JoinMgmt, MemberNews, MountAt, Register, SlotOrder, SlotStep,
+    };
     use nyala_wire::pool_orders::PoolOrder;
     use nyala_wire::{ClusterId, GroupId, MapVersion, NodeId, PoolId, Slot, TargetId};
 
@@ -131,6 +134,7 @@ mod tests {
             (MgmtRequest::SetAccessRule(AccessRule::default()), "a"),
             (MgmtRequest::RemoveAccessRule { key: "*".to_owned(), network: None }, "a"),
             (MgmtRequest::Audit, "a"),
+            (MgmtRequest::Fsck(FsckNews::default()), "a"),
         ]
     }
 

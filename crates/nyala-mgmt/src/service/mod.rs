@@ -2,15 +2,15 @@
 
 //! The native protocol: what services and clients ask. One handler per file.
 //!
-//! **Failure model.** Requests are repeated, late, or of a replaced run: each handler says what then happens. Bodies that
-//! cannot be decoded and unknown message types get a typed error, and so does what the sender's role may not ask ([`access`]). A node that does not lead says who does. A node that has
-//! no cluster yet answers signs of life, and the operator who adds it.
+//! **Failure model.** Requests are repeated, late, or of a replaced run: each handler says what then happens. Bodies that cannot be decoded and unknown message types get a typed error, and so
+//! does what the sender's role may not ask ([`access`]). A node that does not lead says who does. A node that has no cluster yet answers signs of life, and the operator who adds it.
 
 mod access;
 mod adopt;
 mod capacities;
 mod changes;
 mod connection;
+mod fsck;
 mod goodbye;
 mod heartbeat;
 mod key_rules;
@@ -33,8 +33,7 @@ use nyala_transport::{Frame, PeerInfo, Reply, member::monotonic_ms, trace::SlowO
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
 use nyala_wire::{ErrorCode, codec, error::WireError, message_type};
 use std::net::SocketAddr;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, atomic::Ordering};
 use tokio::sync::watch;
 
 /// The service behind the listening sockets.
@@ -56,8 +55,8 @@ pub(crate) struct MgmtService {
 impl MgmtService {
     /// Of a node that may wait to be adopted.
     pub(crate) fn new(adopted: Option<watch::Sender<Vec<SocketAddr>>>, pages: Pages) -> MgmtService {
-        let (requests, slow) = (metrics::requests(), SlowOperations::default());
-        MgmtService { core: OnceLock::new(), adopted, requests, pages, slow, store: None }
+        let (core, requests, slow) = (OnceLock::new(), metrics::requests(), SlowOperations::default());
+        MgmtService { core, adopted, requests, pages, slow, store: None }
     }
 
     /// The reply to a message; `op` becomes what is asked for.
@@ -143,6 +142,7 @@ impl MgmtService {
             MgmtRequest::Slots(order) => slots::order(core, order).await,
             MgmtRequest::AnnounceMount(mount) => mounts::add(core, mount, peer.address.ip()),
             MgmtRequest::Mounts => Ok(mounts::list(core)),
+            MgmtRequest::Fsck(news) => fsck::handle(core, peer, news).await,
             MgmtRequest::Changes => Ok(changes::handle(core)),
             MgmtRequest::AdoptMgmt { .. } => Err(ErrorCode::INVALID.into()),
         }

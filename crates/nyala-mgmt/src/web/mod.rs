@@ -12,8 +12,10 @@
 //! figures are missing, the page is not.
 
 mod act;
+mod files;
 mod headers;
 mod live;
+mod locator;
 mod logic;
 mod login;
 mod pages;
@@ -23,6 +25,7 @@ mod sampler;
 mod state;
 mod visitor;
 
+pub(crate) use locator::Locator;
 pub(crate) use sampled::Sampled;
 pub(crate) use sampler::Sampler;
 
@@ -40,11 +43,17 @@ use std::sync::Arc;
 const MAX_FORM: usize = 4 << 10;
 
 /// The pages.
-pub(crate) fn router(core: Arc<Core>, (tokens, is_encrypted): (Tokens, bool), sampled: Arc<Sampled>) -> Router {
+pub(crate) fn router(
+    core: Arc<Core>,
+    (tokens, is_encrypted): (Tokens, bool),
+    (sampled, locator): (Arc<Sampled>, Arc<Locator>),
+) -> Router {
     let (sessions, rendered) = (Arc::default(), Arc::default());
-    let state = WebState { core, tokens, is_encrypted, sessions, sampled, rendered };
-    let pages = Page::ALL.into_iter().fold(Router::new(), |router, page| router.route(page.path(), get(pages::page)));
+    let state = WebState { core, tokens, is_encrypted, sessions, sampled, rendered, locator };
+    let made = Page::ALL.into_iter().filter(|page| *page != Page::Files);
+    let pages = made.fold(Router::new(), |router, page| router.route(page.path(), get(pages::page)));
     pages
+        .route(Page::Files.path(), get(files::files))
         .route("/live", get(live::live))
         .route("/act", get(act::ask).post(act::act))
         .route("/login", get(login::ask).post(login::login))

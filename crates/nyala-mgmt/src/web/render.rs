@@ -6,7 +6,8 @@ use super::sampled::Sampled;
 use crate::clock::wall_ms;
 use crate::core::{Core, Refusal};
 use nyala_cluster::Change;
-use nyala_web::{Facts, Figures, Here, History, Leadership, Page, Part, Span};
+use nyala_transport::member::monotonic_ms;
+use nyala_web::{Check, Facts, Figures, Here, History, Leadership, Page, Part, Span};
 use nyala_wire::map::ClusterMap;
 use nyala_wire::{MapVersion, NodeId};
 use parking_lot::Mutex;
@@ -20,6 +21,7 @@ pub(super) struct Known {
     figures: Option<Arc<Figures>>,
     history: Arc<History>,
     changes: Vec<Change>,
+    checks: Vec<Check>,
     now_ms: u64,
     round: u64,
 }
@@ -33,7 +35,9 @@ impl Known {
         let round = *sampled.rounds().borrow();
         let (figures, history) = sampled.latest();
         let here = Here { alias, leadership: leadership(core) };
-        Known { map, here, figures, history, changes: core.view.changes(), now_ms: wall_ms(), round }
+        let leads = here.leadership == Leadership::Leads;
+        let checks = core.checks.lock().shown(monotonic_ms(), &core.view.state().orders, leads);
+        Known { map, here, figures, history, changes: core.view.changes(), checks, now_ms: wall_ms(), round }
     }
 
     /// For somebody who looks.
@@ -44,6 +48,7 @@ impl Known {
             figures: self.figures.as_deref(),
             history: &self.history,
             changes: &self.changes,
+            checks: &self.checks,
             now_ms: self.now_ms,
             span,
             may_act,
@@ -71,7 +76,7 @@ pub(super) struct View {
     pub may_act: bool,
 }
 
-type Moment = (MapVersion, u64, Leadership);
+type Moment = (MapVersion, u64, Leadership, Vec<Check>);
 
 /// The parts of a view, and of what moment they are.
 type RenderedView = (Moment, Arc<Vec<Part>>);
@@ -83,7 +88,7 @@ pub(super) struct Rendered(Mutex<BTreeMap<View, RenderedView>>);
 impl Rendered {
     /// The parts of a page; made if something has changed since it was made last.
     pub fn parts(&self, view: View, known: &Known) -> Arc<Vec<Part>> {
-        let moment = (known.map.version, known.round, known.here.leadership.clone());
+        let moment = (known.map.version, known.round, known.here.leadership.clone(), known.checks.clone());
         // Held while it is made, so that it is made once.
         let mut made = self.0.lock();
         if let Some((_, parts)) = made.get(&view).filter(|(then, _)| *then == moment) {

@@ -2,6 +2,7 @@
 
 //! What all handlers share.
 
+use super::locator::Locator;
 use super::logic::sessions::Sessions;
 use super::render::Rendered;
 use super::sampled::Sampled;
@@ -20,6 +21,8 @@ pub(crate) struct WebState {
     pub sessions: Arc<Mutex<Sessions>>,
     pub sampled: Arc<Sampled>,
     pub rendered: Arc<Rendered>,
+    /// Finds entries by their paths.
+    pub locator: Arc<Locator>,
 }
 
 /// A connection that showed a session has shown a token once.

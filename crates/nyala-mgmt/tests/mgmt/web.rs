@@ -95,9 +95,18 @@ async fn nobody_gets_in_without_a_token() {
     let dir = tempfile::tempdir().unwrap();
     let mgmt = Running::start(config(dir.path()));
     let stranger = Browser { at: mgmt.rest, cookie: "nyala_session_1=0123".to_owned() };
-    for path in
-        ["/", "/topology", "/targets", "/mirrors", "/services", "/clients", "/events", "/live", "/act?do=cancel-moves"]
-    {
+    for path in [
+        "/",
+        "/topology",
+        "/targets",
+        "/mirrors",
+        "/services",
+        "/clients",
+        "/files?path=/a",
+        "/events",
+        "/live",
+        "/act?do=cancel-moves",
+    ] {
         let reply = stranger.ask("GET", path, "");
         assert_eq!((reply.status, reply.header("location")), (303, Some("/login")), "{path}");
     }

@@ -7,8 +7,10 @@ use super::inodes::effective_pattern;
 use crate::change::{Change, Step};
 use crate::damage::lost;
 use crate::keys;
+use crate::records::InodeRecord;
+use nyala_wire::map::ClusterMap;
 use nyala_wire::meta::{EntryInfo, EntryReply, MAX_GET_ATTRS, MetaReply};
-use nyala_wire::{ErrorCode, FileKind, InodeId, Name};
+use nyala_wire::{ErrorCode, FileKind, InodeId, Name, TargetId};
 
 /// What stands under a name.
 pub fn lookup(change: &mut Change, env: &Env, parent: InodeId, name: &Name) -> Step<MetaReply> {
@@ -59,13 +61,18 @@ pub fn parent(change: &mut Change, dir: InodeId) -> Step<MetaReply> {
 /// Where an inode and its data are.
 pub fn entry_info(change: &mut Change, env: &Env, inode: InodeId) -> Step<MetaReply> {
     let record = change.inode(inode)?;
-    Ok(MetaReply::EntryInfo(Box::new(EntryInfo {
+    Ok(MetaReply::EntryInfo(Box::new(describe(record, inode, env.me, env.map))))
+}
+
+/// What is said of an inode on the server `me`.
+pub fn describe(record: &InodeRecord, inode: InodeId, me: TargetId, map: &ClusterMap) -> EntryInfo {
+    EntryInfo {
         attr: record.attr(inode),
-        meta_target: env.me,
+        meta_target: me,
         layout: record.file.as_ref().map(|file| file.layout.clone()),
         inline: record.file.as_ref().is_some_and(|file| file.inline_version.is_some()),
-        pattern: record.dir.as_ref().map(|dir| effective_pattern(dir.pattern, env.map)),
+        pattern: record.dir.as_ref().map(|dir| effective_pattern(dir.pattern, map)),
         parent: record.dir.as_ref().map(|dir| dir.parent),
         fragments: record.dir.as_ref().and_then(|dir| dir.fragments.clone()),
-    })))
+    }
 }

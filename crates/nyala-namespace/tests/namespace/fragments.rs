@@ -7,7 +7,8 @@ use nyala_namespace::change::{Change, Fault};
 use nyala_namespace::keys;
 use nyala_namespace::locks::{LockKey, Locks};
 use nyala_namespace::ns::fragments::entries::{Seen, entries};
-use nyala_wire::fragments::{COLLISIONS, COOKIE_END, CookieRange, Fragment};
+use nyala_wire::fragments::{COLLISIONS, COOKIE_END, CookieRange, Fragment, cookie, holder};
+use nyala_wire::locate::LocateRequest;
 use nyala_wire::meta::*;
 use nyala_wire::meta_tx::{PartResult, TxId, TxPart};
 use nyala_wire::*;
@@ -257,4 +258,41 @@ fn names_with_one_hash_move_together() {
     let all = CookieRange { from: 0, upto: 512 + COLLISIONS };
     let first = seen(&server, InodeId::ROOT, all, 3);
     assert_eq!((first.entries.len(), first.end), (20, true));
+}
+
+#[test]
+fn what_is_located_is_what_a_look_up_finds() {
+    let (mut server, fragment) = split();
+    let map = server.logic.map.clone();
+    let locate = |server: &Server, inode, name: Option<Name>| {
+        nyala_namespace::locate::locate(&server.view, ME, &map, &LocateRequest { inode, name })
+    };
+    let root = locate(&server, InodeId::ROOT, None).unwrap().info.unwrap();
+    let fragments = root.fragments.clone().unwrap();
+    let mut elsewhere = 0;
+    for n in 0..40 {
+        let name = name(&format!("f{n}"));
+        let at = holder(InodeId::ROOT, &fragments, cookie(InodeId::ROOT, name.as_bytes()));
+        elsewhere += usize::from(at == fragment);
+        let found = locate(&server, at, Some(name.clone())).unwrap().entry.unwrap();
+        let Ok(MetaReply::Entry(entry)) = server.run(MetaOp::Lookup { parent: at, name }) else { panic!("f{n}") };
+        assert_eq!(found, entry.inode);
+        let info = locate(&server, found, None).unwrap().info.map(Box::new);
+        assert_eq!(server.run(MetaOp::EntryInfo { inode: found }).ok(), info.map(MetaReply::EntryInfo));
+        let below = locate(&server, found, Some(Name::new(b"x").unwrap())).unwrap_err().code;
+        assert_eq!(below, ErrorCode::NOT_A_DIRECTORY);
+    }
+    assert!((1..40).contains(&elsewhere), "{elsewhere}");
+    let missing = [InodeId::ROOT, fragment].map(|inode| locate(&server, inode, Some(name("no"))).unwrap_err().code);
+    let at = holder(InodeId::ROOT, &fragments, cookie(InodeId::ROOT, b"no"));
+    let (here, there) = (ErrorCode::NOT_FOUND, ErrorCode::OTHER_FRAGMENT);
+    assert_eq!(missing, if at == fragment { [there, here] } else { [here, there] });
+    assert_eq!(locate(&server, InodeId(99), None).unwrap_err().code, ErrorCode::STALE);
+    let other = nyala_namespace::locate::locate(
+        &server.view,
+        TargetId(77),
+        &map,
+        &LocateRequest { inode: InodeId::ROOT, name: None },
+    );
+    assert_eq!(other.unwrap_err().code, ErrorCode::WRONG_SERVER);
 }

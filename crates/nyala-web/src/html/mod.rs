@@ -3,8 +3,11 @@
 //! Templates. They escape all text; what they mark as escaped is their own.
 
 pub mod charts;
+pub mod checks;
 pub mod clients;
 pub mod events;
+pub mod files;
+pub mod layout;
 pub mod mirrors;
 pub mod outside;
 pub mod overview;

@@ -4,8 +4,8 @@
 
 use nyala_cluster::{Change, Mood};
 use nyala_web::{
-    ClientFigures, Facts, Figures, Here, History, Leadership, Line, Resync, ServiceFigures, Span, TargetFigures,
-    Totals, UserFigures,
+    Check, CheckState, ClientFigures, Facts, Figures, Here, History, Leadership, Line, Resync, ServiceFigures, Span,
+    TargetFigures, Totals, UserFigures,
 };
 use nyala_wire::map::{
     CapacityPool, ClusterMap, Consistency, Group, MemberState, Node, Reachability, Role, SlotRange, Target, TargetKind,
@@ -21,6 +21,7 @@ pub struct World {
     pub figures: Option<Figures>,
     pub history: History,
     pub changes: Vec<Change>,
+    pub checks: Vec<Check>,
 }
 
 impl World {
@@ -31,6 +32,7 @@ impl World {
             figures: self.figures.as_ref(),
             history: &self.history,
             changes: &self.changes,
+            checks: &self.checks,
             now_ms: NOW,
             span: Span::Hour,
             may_act,
@@ -86,6 +88,7 @@ pub fn empty() -> World {
         figures: None,
         history: History::default(),
         changes: Vec::new(),
+        checks: Vec::new(),
     }
 }
 
@@ -248,4 +251,9 @@ pub fn lost_majority() -> World {
         service.failed = Some("no reply within 3s".to_owned());
     });
     world
+}
+
+/// A check of a state.
+pub fn check(state: CheckState) -> Check {
+    Check { began_ms: NOW - 60_000, what: "fsck --repair".to_owned(), host: "10.0.0.9".to_owned(), state }
 }

@@ -2,9 +2,9 @@
 
 //! Names may be anything.
 
-use crate::clusters::{NOW, World, change, degraded};
+use crate::clusters::{NOW, World, change, check as clusters_check, degraded};
 use nyala_cluster::Mood;
-use nyala_web::{Page, Visitor, document, login, notice, parts};
+use nyala_web::{Check, CheckState, Looked, Page, Visitor, document, login, notice, parts, with_file};
 
 const HOSTILE: &str = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>&lt;";
 
@@ -20,6 +20,10 @@ fn hostile() -> World {
     figures.users.iter_mut().for_each(|user| user.uid = HOSTILE.to_owned());
     figures.services.iter_mut().for_each(|service| service.failed = Some(HOSTILE.to_owned()));
     world.changes.push(change(NOW, Mood::Worse, HOSTILE, HOSTILE));
+    let said = || HOSTILE.to_owned();
+    for state in [CheckState::GoesOn(said()), CheckState::Over(said())] {
+        world.checks.push(Check { host: said(), what: said(), ..clusters_check(state) });
+    }
     world
 }
 
@@ -45,6 +49,10 @@ fn no_name_becomes_markup() {
             assert!(html.contains("&lt;script&gt;alert(1)"), "{} shows it as text", page.title());
         }
     }
+    let (facts, found) = (world.facts(true), Err(HOSTILE.to_owned()));
+    let looked = Looked { path: HOSTILE.to_owned(), found };
+    let parts = with_file(&facts, &parts(Page::Files, &facts), Some(&looked));
+    check(&document(Page::Files, &facts, &parts, &Visitor::default()), "a file");
     check(&login(Some(HOSTILE)), "login");
     check(&notice(HOSTILE, HOSTILE), "notice");
 }

@@ -6,5 +6,6 @@ mod actions;
 mod clusters;
 mod content;
 mod cost;
+mod files;
 mod hostile;
 mod pictures;

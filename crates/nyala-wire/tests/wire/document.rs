@@ -135,6 +135,7 @@ fn structures_have_their_fields() {
     structures!(Owner, PutInline, Rename, SessionReply, SetAttr, TxId, TxRequest, ChunkFileId, StorageRequest, Stamp);
     structures!(nyala_wire::fences::FencesRequest, nyala_wire::fences::FencesReply);
     structures!(nyala_wire::check::ScanRequest, nyala_wire::check::ScanReply, nyala_wire::check::InodeFact);
+    structures!(nyala_wire::locate::LocateRequest, nyala_wire::locate::LocateReply);
     use nyala_wire::fragments::{CookieRange, Fragment, FragmentEntry};
     structures!(CookieRange, Fragment, FragmentEntry);
     structures!(MoveRows, MovedRow, ListedFile, FileLock, LockCheck, LockEdge, LockOwner, Returned, Revocation);
@@ -143,7 +144,7 @@ fn structures_have_their_fields() {
     structures!(nyala_wire::subtree_proofs::InodeProof, nyala_wire::subtree_proofs::Proven);
     structures!(nyala_wire::storage_grants::StorageGrant);
     structures!(nyala_wire::key_rules::KeyRule, nyala_wire::key_rules::IdRange, nyala_wire::audit::AuditRecord, Caller);
-    structures!(Heartbeat, JoinMgmt, MgmtNode, MountAt, Register, RegisterTarget, Registered, StateChange);
+    structures!(FsckNews, Heartbeat, JoinMgmt, MgmtNode, MountAt, Register, RegisterTarget, Registered, StateChange);
     structures!(nyala_wire::raid::RaidMember, nyala_wire::raid::RaidRequest);
     structures!(nyala_wire::drive::DriveRequest, nyala_wire::drive::DriveHold, nyala_wire::drive::DriveLook);
     structures!(nyala_wire::raid::RaidScrub, nyala_wire::raid::RaidState);
@@ -205,6 +206,7 @@ fn message_types_are_all_there() {
         META_CHECKPOINT,
         META_SCAN,
         META_REPLICA,
+        META_LOCATE,
         STORAGE,
         STORAGE_WRITE,
         STORAGE_READ,

@@ -9,6 +9,7 @@ use nyala_wire::check::{Fact, ScanReply, ScanRequest, ServerFact};
 use nyala_wire::codec::encode;
 use nyala_wire::drive::{DriveEffect, DriveOrder, DriveReply, DriveRequest};
 use nyala_wire::link_test::{LinkTestReply, LinkTestRequest};
+use nyala_wire::locate::{LocateReply, LocateRequest};
 use nyala_wire::map::ClusterMap;
 use nyala_wire::meta::{FragmentRepair, MetaOp, MetaReply, MetaRequest, PutOutcome, Repair, ServerRepair, SetTime};
 use nyala_wire::meta_tx::{PartResult, TxAction, TxPart, TxReply, TxRequest};
@@ -62,6 +63,8 @@ fn messages_stay_as_they_are() {
     variants::<FragmentRepair>(&mut now);
     structure::<ScanRequest>(&mut now);
     structure::<ScanReply>(&mut now);
+    structure::<LocateRequest>(&mut now);
+    structure::<LocateReply>(&mut now);
     variants::<Fact>(&mut now);
     variants::<ServerFact>(&mut now);
     variants::<PartResult>(&mut now);

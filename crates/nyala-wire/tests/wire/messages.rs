@@ -8,6 +8,7 @@ use nyala_wire::check::{Fact, InodeFact, MemberCompared, ScanReply, ScanRequest,
 use nyala_wire::drive::{DriveEffect, DriveHold, DriveLook, DriveOrder, DriveReply, DriveRequest};
 use nyala_wire::fences::{FencesReply, FencesRequest};
 use nyala_wire::fragments::{CookieRange, Fragment, FragmentEntry};
+use nyala_wire::locate::{LocateReply, LocateRequest};
 use nyala_wire::meta::{
     Acknowledged, Caller, Commit, DelegationMode, EntryInfo, EntryReply, FileLock, FileReply, FragmentRepair,
     InlineContent, ListedEntry, Listing, LockCheck, LockKind, MetaOp, MetaReply, MetaRequest, NewEntry, Owner,
@@ -17,8 +18,8 @@ use nyala_wire::meta_tx::{
     LockEdge, LockOwner, MoveRows, MovedRow, Outcome, PartResult, TxAction, TxPart, TxReply, TxRequest,
 };
 use nyala_wire::mgmt::{
-    GroupOrder, Heartbeat, JoinMgmt, MemberNews, MgmtNode, MgmtReply, MgmtRequest, MgmtRole, MountAt, Register,
-    RegisterTarget, Registered, SlotOrder, SlotStep, StateChange,
+    FsckNews, GroupOrder, Heartbeat, JoinMgmt, MemberNews, MgmtNode, MgmtReply, MgmtRequest, MgmtRole, MountAt,
+    Register, RegisterTarget, Registered, SlotOrder, SlotStep, StateChange,
 };
 use nyala_wire::pool_orders::PoolOrder;
 use nyala_wire::raid::{RaidMember, RaidOrder, RaidRequest, RaidScrub, RaidState};
@@ -35,6 +36,7 @@ structures! {
     DriveHold { epoch, holder, turn }
     DriveLook { missing, epoch, instance, total_bytes, free_bytes, empty, superblock, target }
     DriveRequest { drive, order }
+    FsckNews { run, repairs, progress, outcome }
     FencesReply { sessions }
     FencesRequest { target, above }
     FileLock { owner, pid, kind, flock, start, end }
@@ -48,6 +50,8 @@ structures! {
     InodeFact { inode, kind, nlink, size, ctime, parent, entries, layout, inline_version, xattr_bytes, allocated, range }
     ListedFile { file, len, least }
     MemberCompared { target, equal }
+    LocateReply { entry, info }
+    LocateRequest { inode, name }
     ScanReply { facts, next, position, compared }
     ScanRequest { inodes, from, most, of, compare }
     JoinMgmt { cluster, uuid, addresses, incarnation, node }
@@ -332,6 +336,7 @@ enums! {
         26 Changes {}
         27 SetAccessRule { 0 }
         28 RemoveAccessRule { key, network }
+        29 Fsck { 0 }
     }
     MgmtReply {
         0 Done {}

@@ -4,7 +4,7 @@
 
 use crate::cluster::ClusterArgs;
 use crate::exit::Outcome;
-use crate::fsck::{Ask, FsckReport, Options, check, repair};
+use crate::fsck::{Ask, FsckReport, Options, Run, check, repair};
 use crate::output::{Output, Table, print, show};
 use crate::role::block_on;
 use crate::units::{Size, Span};
@@ -64,7 +64,8 @@ pub fn run(args: FsckArgs, output: Output) -> Outcome {
     let report = block_on(async {
         let cluster = args.cluster.find()?;
         let ask = Rc::new(Ask::of(&cluster, args.repair).await?);
-        let report = work(&ask, &options, args.repair, args.remove_chunks).await;
+        let run = Run::new(cluster, args.repair, ask.doing.clone())?;
+        let report = run.told(work(&ask, &options, args.repair, args.remove_chunks)).await;
         // What it asked for is known; a failing goodbye changes nothing.
         let _ = ask.client.shutdown().await;
         report

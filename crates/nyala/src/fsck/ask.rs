@@ -2,6 +2,7 @@
 
 //! Questions to services, each asked again for a while. Failure model: see the parent module.
 
+use super::progress::Doing;
 use crate::cluster::Cluster;
 use crate::exit::Failure;
 use nyala_client::Client;
@@ -27,6 +28,8 @@ pub struct Ask {
     pub client: Client,
     /// Connections to all services.
     pub pool: Pool,
+    /// What is being done.
+    pub doing: Doing,
     cluster: Cluster,
 }
 
@@ -35,7 +38,7 @@ impl Ask {
     pub async fn of(cluster: &Cluster, repair: bool) -> Result<Ask, Failure> {
         let client = if repair { cluster.leasing_client().await? } else { cluster.client().await? };
         let pool = Pool::new(cluster.handshake(), PoolOptions::default());
-        Ok(Ask { client, pool, cluster: cluster.clone() })
+        Ok(Ask { client, pool, doing: Doing::default(), cluster: cluster.clone() })
     }
 
     /// The cluster map now.

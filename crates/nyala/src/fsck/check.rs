@@ -39,7 +39,7 @@ pub struct Options {
 pub async fn check(ask: &Rc<Ask>, options: &Options) -> Result<(Vec<Finding>, FsckReport), Failure> {
     let scratch = || Box::new(TempFiles::of(&options.temp));
     let mut pass = Pass::new(ask.map(), scratch(), options.memory);
-    let mut unchecked = scan(ask, &mut pass, None, &mut Progress::of("first look")).await?;
+    let mut unchecked = scan(ask, &mut pass, None, &mut Progress::of("first look", &ask.doing)).await?;
     let first = pass.finish(KEPT).map_err(io("cannot sort what the servers say"))?;
     let mut suspects = Suspects::of(&first.findings);
     for _ in 0..LOOKS {
@@ -49,13 +49,13 @@ pub async fn check(ask: &Rc<Ask>, options: &Options) -> Result<(Vec<Finding>, Fs
         tokio::time::sleep(options.grace).await;
         let only = suspects.inodes();
         let mut pass = Pass::again(ask.map(), scratch(), options.memory, only.clone(), &first.servers);
-        unchecked.extend(scan(ask, &mut pass, Some(&only), &mut Progress::of("second look")).await?);
+        unchecked.extend(scan(ask, &mut pass, Some(&only), &mut Progress::of("second look", &ask.doing)).await?);
         suspects.again(&pass.finish(KEPT).map_err(io("cannot sort what the servers say"))?);
     }
     let (mut confirmed, unsettled) = suspects.end();
     let mut more = first.more;
     if options.mirrors {
-        let (differ, unfinished) = mirrors::compare(ask, &mut Progress::of("mirrors")).await;
+        let (differ, unfinished) = mirrors::compare(ask, &mut Progress::of("mirrors", &ask.doing)).await;
         let (findings, further) = compare_mirrors(ask.map(), &differ, KEPT);
         confirmed.extend(findings);
         unchecked.extend(unfinished);

@@ -12,6 +12,7 @@ mod ask;
 mod check;
 mod copies;
 mod mirrors;
+mod news;
 mod operator;
 mod pages;
 mod progress;
@@ -22,5 +23,6 @@ mod scratch;
 
 pub use ask::Ask;
 pub use check::{Options, check};
+pub use news::Run;
 pub use repair::repair;
 pub use report::FsckReport;

@@ -124,11 +124,27 @@ impl FsckReport {
         if self.more > 0 {
             text += &format!("{} more things look wrong; they are not listed.\n", self.more);
         }
-        let (names, inodes, chunk_files) = (self.names, self.inodes, self.chunk_files);
+        text + &self.counts() + "\n"
+    }
+
+    fn counts(&self) -> String {
+        let FsckReport { names, inodes, chunk_files, .. } = self;
         let (found, done) = (self.findings.len(), self.repaired.len());
-        text + &format!(
-            "{names} names, {inodes} inodes, {chunk_files} chunk files: {found} findings, {done} repaired\n"
-        )
+        format!("{names} names, {inodes} inodes, {chunk_files} chunk files: {found} findings, {done} repaired")
+    }
+
+    /// In one sentence.
+    pub fn summary(&self) -> String {
+        let (mut text, unsettled, unchecked) =
+            (self.counts(), self.unsettled.len() as u64, self.unchecked.len() as u64);
+        let (unsettled, unchecked) =
+            ((unsettled, "changed at every look"), (unchecked, "targets not looked at to the end"));
+        for (count, what) in [(self.more, "more not listed"), unsettled, unchecked] {
+            if count > 0 {
+                text += &format!(", {count} {what}");
+            }
+        }
+        text
     }
 }
 
@@ -173,5 +189,9 @@ mod tests {
             assert!(text.contains(word), "{word}: {text}");
         }
         assert!(!report().render().contains("-inum"));
+        let clean = "3 names, 4 inodes, 5 chunk files: 0 findings, 0 repaired";
+        assert_eq!(report().summary(), clean);
+        let said = "1 findings, 0 repaired, 7 more not listed, 1 targets not looked at to the end";
+        assert_eq!(all.summary(), format!("3 names, 4 inodes, 5 chunk files: {said}"));
     }
 }

@@ -84,6 +84,7 @@ fn each_message_is_for_its_roles_alone() {
         (META_REPLICA, "m"),
         (META_SCAN, "as"),
         (META_CHECKPOINT, "a"),
+        (META_LOCATE, "g"),
         (PING, "cmsgano"),
         (STATS, "cmsgano"),
     ];

@@ -4,4 +4,5 @@
 
 pub(super) mod cookies;
 pub(super) mod figures;
+pub(super) mod path;
 pub(super) mod sessions;
