@@ -7,6 +7,7 @@ use nyala_wire::drive::{DriveReply, DriveRequest};
 use nyala_wire::fences::{FencesReply, FencesRequest};
 use nyala_wire::frame::{HEADER_BYTES, Header, MAX_BODY, MAX_PAYLOAD};
 use nyala_wire::link_test::{LinkTestReply, LinkTestRequest};
+use nyala_wire::locate::{LocateReply, LocateRequest};
 use nyala_wire::meta::{EntryInfo, Grants, MetaReply, MetaRequest};
 use nyala_wire::meta_tx::{TxReply, TxRequest};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest, ServiceStats};

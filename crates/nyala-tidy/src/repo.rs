@@ -11,8 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Error, ErrorKind, Result};
 use std::path::Path;
 
-const BOOK: &str = "docs/book.toml";
-
 /// The repository's texts, by path from its root.
 #[derive(Clone, Debug, Default)]
 pub struct Repo {
@@ -61,7 +59,7 @@ impl Repo {
             self.manifests.insert(path.to_owned(), text.to_owned());
         } else if path.ends_with(".md") {
             self.pages.insert(path.to_owned(), text.to_owned());
-        } else if path == BOOK {
+        } else if path == "docs/book.toml" {
             self.book = Some(text.to_owned());
         }
     }
@@ -78,7 +76,7 @@ impl Repo {
             if entry.file_type()?.is_dir() {
                 self.paths.insert(path.clone());
                 self.walk(root, &path)?;
-            } else if [".rs", ".md", "Cargo.toml", BOOK].iter().any(|end| path.ends_with(end)) {
+            } else if [".rs", ".md", "Cargo.toml", "docs/book.toml"].iter().any(|end| path.ends_with(end)) {
                 self.read_file(root, &path)?;
             } else {
                 self.paths.insert(path);

@@ -3,10 +3,7 @@
 //! `nyala entry migrate`: files leave a target while they are used, and are what they were.
 
 use crate::layout::{chunk_files, info, target_dirs};
-use nyala_e2e::cluster::text;
-use nyala_e2e::posix::pattern;
-use nyala_e2e::run::wait_until;
-use nyala_e2e::{Cluster, beside_others, shared};
+use nyala_e2e::{Cluster, beside_others, cluster::text, posix::pattern, run::wait_until, shared};
 use serde_json::Value;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;

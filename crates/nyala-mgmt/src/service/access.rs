@@ -7,8 +7,7 @@
 
 use nyala_transport::Role;
 use nyala_wire::map::Role as NodeRole;
-use nyala_wire::mgmt::MgmtRequest;
-use nyala_wire::{ErrorCode, WireError};
+use nyala_wire::{ErrorCode, WireError, mgmt::MgmtRequest};
 
 fn only(allowed: bool, says: &str) -> Result<(), WireError> {
     allowed.then_some(()).ok_or_else(|| ErrorCode::UNAUTHORIZED.with(says))
@@ -73,13 +72,10 @@ pub(super) fn request(role: Role, request: &MgmtRequest) -> Result<(), WireError
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nyala_wire::access_rules::AccessRule;
-    use nyala_wire::key_rules::KeyRule;
-    use nyala_wire::mgmt::{
-        FsckNews, GroupOrder, Heartbeat, JoinMgmt, MemberNews, MountAt, Register, SlotOrder, SlotStep,
-    };
-    use nyala_wire::pool_orders::PoolOrder;
+    use nyala_wire::mgmt::{FsckNews, GroupOrder, Heartbeat, JoinMgmt, MemberNews, MountAt};
+    use nyala_wire::mgmt::{Register, SlotOrder, SlotStep};
     use nyala_wire::{ClusterId, GroupId, MapVersion, NodeId, PoolId, Slot, TargetId};
+    use nyala_wire::{access_rules::AccessRule, key_rules::KeyRule, pool_orders::PoolOrder};
 
     const ROLES: [(char, Role); 7] = [
         ('c', Role::Client),

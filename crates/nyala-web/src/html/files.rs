@@ -2,7 +2,7 @@
 
 //! Where a file lies, by its path.
 
-use super::layout::data;
+use super::layout::{data, fact};
 use crate::facts::Facts;
 use crate::units;
 use maud::{Markup, html};
@@ -65,10 +65,6 @@ fn about(facts: &Facts<'_>, info: &EntryInfo) -> Markup {
         }
         p class="quiet" { "As the metadata server has it: what a client has written and not yet sent is not counted." }
     }
-}
-
-pub(super) fn fact(name: &str, value: &str) -> Markup {
-    html! { div { dt { (name) } dd { (value) } } }
 }
 
 fn kind(kind: FileKind) -> &'static str {

@@ -2,7 +2,6 @@
 
 //! Where the data of a file is, and what a directory gives to new files.
 
-use super::files::fact;
 use super::{consistency, member, reachability};
 use crate::facts::Facts;
 use crate::units;
@@ -103,4 +102,9 @@ fn target(facts: &Facts<'_>, id: TargetId) -> Markup {
 
 fn own_state(facts: &Facts<'_>, id: TargetId) -> Markup {
     html! { td { @if let Some(target) = facts.map.target(id) { (consistency(target.consistency)) } @else { "–" } } }
+}
+
+/// A name and what it is, in a list of such.
+pub(super) fn fact(name: &str, value: &str) -> Markup {
+    html! { div { dt { (name) } dd { (value) } } }
 }

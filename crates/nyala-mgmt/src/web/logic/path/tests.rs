@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//! Paths that are followed through a small tree.
+
 use super::*;
 use nyala_wire::fragments::{COOKIE_END, Fragment};
 use nyala_wire::{Attr, TargetId, Time};
