@@ -39,15 +39,14 @@ use nyala_web::Page;
 use state::WebState;
 use std::sync::Arc;
 
+/// What pages are made from beside the state: figures over time, and the way to a file.
+pub(crate) type Sources = (Arc<Sampled>, Arc<Locator>);
+
 /// Longest form, bytes.
 const MAX_FORM: usize = 4 << 10;
 
 /// The pages.
-pub(crate) fn router(
-    core: Arc<Core>,
-    (tokens, is_encrypted): (Tokens, bool),
-    (sampled, locator): (Arc<Sampled>, Arc<Locator>),
-) -> Router {
+pub(crate) fn router(core: Arc<Core>, (tokens, is_encrypted): (Tokens, bool), (sampled, locator): Sources) -> Router {
     let (sessions, rendered) = (Arc::default(), Arc::default());
     let state = WebState { core, tokens, is_encrypted, sessions, sampled, rendered, locator };
     let made = Page::ALL.into_iter().filter(|page| *page != Page::Files);
