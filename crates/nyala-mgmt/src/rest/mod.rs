@@ -50,9 +50,8 @@ use state::{MAX_BODY, RestState};
 pub(crate) use token::Tokens;
 pub use token::issue_token;
 
-use crate::MgmtError;
-use crate::core::Core;
 use crate::web::{self, Sources};
+use crate::{MgmtError, core::Core};
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
@@ -84,13 +83,12 @@ pub(crate) struct Served {
 
 /// Starts to serve: the API, and pages beside it.
 pub(crate) fn serve(served: Served, core: Arc<Core>, tokens: Tokens, sources: Sources) -> Result<Rest, MgmtError> {
-    let sampled = sources.0.clone();
     let Served { listener, tls, secret } = served;
     let address = listener.local_addr().unwrap_or(([0, 0, 0, 0], 0).into());
     let listener = tokio::net::TcpListener::from_std(listener);
     let listener = listener.map_err(|cause| MgmtError::RestListen { address, cause })?;
-    let pages = web::router(core.clone(), (tokens.clone(), tls.is_some()), sources);
-    let app = router(RestState { core, tokens, secret, sampled }).merge(pages);
+    let pages = web::router(core.clone(), (tokens.clone(), tls.is_some()), sources.clone());
+    let app = router(RestState { core, tokens, secret, sampled: sources.0 }).merge(pages);
     let (stop, stopped) = oneshot::channel::<()>();
     let task = tokio::spawn(connections::serve(listener, tls, app, stopped));
     Ok(Rest { task: tokio::sync::Mutex::new(task), stop })
