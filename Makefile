@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# `make help` lists what there is. One profile, release, for everything, so that nothing is built twice.
+# `make help` lists what there is. One profile, release, for everything but what is packaged, so that nothing is built twice.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -8,6 +8,7 @@ MAKEFLAGS += --no-print-directory
 
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 NYALA := $(TARGET)/release/nyala
+SHIPPED := $(TARGET)/shipped/nyala
 FSX := $(TARGET)/tools/bin/fsx
 FSX_VERSION := 0.3.2
 PJDFSTEST := $(TARGET)/tools/bin/pjdfstest
@@ -40,10 +41,11 @@ build: ## build target/release/nyala
 
 # Stack traces of the stripped binary have names and lines as long as nyala.debug lies beside it.
 .PHONY: dist
-dist: build ## the binary to install, stripped, and its symbols beside it, in target/dist
+dist: ## the binary to install, optimised as a whole and stripped, and its symbols beside it, in target/dist
+	cargo build --profile shipped --locked -p nyala
 	mkdir -p $(TARGET)/dist
-	objcopy --only-keep-debug --compress-debug-sections=zlib $(NYALA) $(TARGET)/dist/nyala.debug
-	strip --strip-all -o $(TARGET)/dist/nyala $(NYALA)
+	objcopy --only-keep-debug --compress-debug-sections=zlib $(SHIPPED) $(TARGET)/dist/nyala.debug
+	strip --strip-all -o $(TARGET)/dist/nyala $(SHIPPED)
 	cd $(TARGET)/dist && objcopy --remove-section=.gnu_debuglink --add-gnu-debuglink=nyala.debug nyala
 	ls -l $(TARGET)/dist
 
