@@ -8,13 +8,16 @@ use crate::keys::{answer, key, until_known, with, write};
 use crate::rules::{Liar, client, refused, set_rule, user};
 use nyala_client::{Client, OpenOptions};
 use nyala_transport::secret::key_file::KeyEntry;
-use nyala_transport::{Connection, Role};
+use nyala_transport::{Connection, HandshakeConfig, Request, Role};
 use nyala_wire::key_rules::{KeyRule, Squash};
-use nyala_wire::message_type::{STORAGE, STORAGE_GRANTS, STORAGE_READ, STORAGE_WRITE};
+use nyala_wire::map::{ClusterMap, MemberState, TargetKind};
+use nyala_wire::message_type::{MGMT, STORAGE, STORAGE_GRANTS, STORAGE_GROUP, STORAGE_READ, STORAGE_WRITE};
 use nyala_wire::meta::{MetaOp, MetaReply, Owner, SetAttr};
+use nyala_wire::mgmt::{GroupOrder, MgmtRequest};
+use nyala_wire::mirror::GroupHeader;
 use nyala_wire::storage::{ChunkFileId, StorageOp, StorageRequest, WriteHeader, decode_bulk, encode_bulk};
 use nyala_wire::storage_grants::{StorageGrant, StorageRights};
-use nyala_wire::{ErrorCode, InodeId, SessionId, TargetId, codec};
+use nyala_wire::{ErrorCode, GroupId, InodeId, Pattern, SessionId, StripePattern, TargetId, WireError, codec};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -39,11 +42,37 @@ async fn overwrite(client: &Client, inode: InodeId) -> nyala_client::Result<()> 
     written
 }
 
-/// Large files of root and of user 40.
+/// Large files of root and of user 40; some are on a mirror group.
 struct Files {
     secret: InodeId,
     public: InodeId,
     theirs: InodeId,
+    mirrored_secret: InodeId,
+    mirrored_theirs: InodeId,
+}
+
+/// Makes a mirror group of two targets, and waits until both members are good.
+async fn mirror(client: &Client, mgmt: SocketAddr, admin: &HandshakeConfig, members: Vec<TargetId>) {
+    let order = GroupOrder::Create { group: GroupId(0), kind: TargetKind::Storage, members };
+    let to = Connection::connect(mgmt, admin).await.unwrap();
+    answer(&to, MGMT, codec::encode(&MgmtRequest::Groups(order))).await.unwrap();
+    let began = Instant::now();
+    while client.map().groups.first().is_none_or(|group| group.states != [MemberState::Good; 2]) {
+        assert!(began.elapsed() < Duration::from_secs(60), "no group: {:?}", client.map().groups);
+        // sleeps: between two looks
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+async fn mirrored(client: &Client, name: &str, uid: u32) -> InodeId {
+    let pattern = StripePattern { pattern: Pattern::Mirror, num_targets: 1, ..client.map().settings.default_pattern };
+    let owner = Owner { uid, gid: uid };
+    let inode = client.mkfile(ROOT, name.as_bytes(), 0o600, owner, pattern).await.unwrap().inode;
+    let handle = client.open(inode, OpenOptions::default()).await.unwrap();
+    handle.write(0, &vec![uid as u8; LARGE]).await.unwrap();
+    handle.fsync(false).await.unwrap();
+    handle.release().await.unwrap();
+    inode
 }
 
 /// Its users do with large files what their modes say, and their root is nobody.
@@ -55,6 +84,11 @@ async fn honest(client: &Client, plain: &Client, files: &Files) {
     assert_eq!(client.on_behalf(user(40), content(client, files.theirs)).await.unwrap(), vec![40; LARGE]);
     client.on_behalf(user(40), overwrite(client, files.theirs)).await.unwrap();
     refused(client.on_behalf(user(0), content(client, files.secret)).await, ErrorCode::ACCESS, "root's file");
+    let theirs = files.mirrored_theirs;
+    assert!(client.on_behalf(user(40), content(client, theirs)).await.unwrap() == vec![40; LARGE]);
+    client.on_behalf(user(40), overwrite(client, theirs)).await.unwrap();
+    assert!(content(plain, theirs).await.unwrap() == vec![9; LARGE]);
+    refused(client.on_behalf(user(0), content(client, files.mirrored_secret)).await, ErrorCode::ACCESS, "root's");
     assert_eq!(client.on_behalf(user(0), content(client, files.public)).await.unwrap(), vec![0; LARGE]);
     refused(client.on_behalf(user(0), overwrite(client, files.public)).await, ErrorCode::ACCESS, "to be read alone");
     // What it was granted before is not enough, and it is granted more by now.
@@ -97,6 +131,28 @@ impl AtStorage {
         answer(&self.to, STORAGE, codec::encode(&asked.of_session(SessionId(7)))).await.map(drop)
     }
 
+    /// The same of the member of a mirror group.
+    async fn group(&self, map: &ClusterMap, kind: u16, body: Vec<u8>) -> Result<(), ErrorCode> {
+        let (group, kind) = (map.groups[0].id.0.into(), kind.into());
+        let header =
+            GroupHeader { group, kind, pass_on: 0.into(), client: 7.into(), number: 1.into(), lowest: 1.into() };
+        let request = Request::new(STORAGE_GROUP, header.wrap(&body)).at(map.version.0, map.groups[0].epoch);
+        let frame = self.to.call(request).await.unwrap();
+        match frame.is_error() {
+            true => Err(codec::decode::<WireError>(&frame.body).unwrap().code),
+            false => Ok(()),
+        }
+    }
+
+    /// Reading and truncating a mirrored file.
+    async fn mirrored(&self, map: &ClusterMap, inode: InodeId) -> [Result<(), ErrorCode>; 2] {
+        let truncate =
+            StorageRequest::new(TargetId(0), ChunkFileId { inode, index: 0 }, StorageOp::Truncate { len: 0 });
+        let truncate = codec::encode(&truncate.of_session(SessionId(7)));
+        let read = read_of(TargetId(0), inode);
+        [self.group(map, STORAGE_READ, read).await, self.group(map, STORAGE, truncate).await]
+    }
+
     async fn show(&self, grant: StorageGrant) -> Result<(), ErrorCode> {
         answer(&self.to, STORAGE_GRANTS, codec::encode(&vec![grant])).await.map(drop)
     }
@@ -110,7 +166,7 @@ async fn granted(liar: &mut Liar, inode: InodeId) -> Result<StorageGrant, ErrorC
 }
 
 /// Whatever it shows, it does with a file what some user may whom it may act as; `public` may be read.
-async fn lies(liar: &mut Liar, at: &AtStorage, files: &Files) {
+async fn lies(liar: &mut Liar, at: &AtStorage, files: &Files, map: &ClusterMap) {
     let (needed, access) = (Err(ErrorCode::GRANT_NEEDED), Err(ErrorCode::ACCESS));
     assert_eq!(granted(liar, files.secret).await, access.map(|()| unreachable!()));
     let read = granted(liar, files.public).await.unwrap();
@@ -138,6 +194,12 @@ async fn lies(liar: &mut Liar, at: &AtStorage, files: &Files) {
         }
         assert_eq!(at.op(files.secret, StorageOp::Stat).await, needed);
     }
+    assert_eq!(at.mirrored(map, files.mirrored_secret).await, [needed; 2]);
+    let theirs = granted(liar, files.mirrored_theirs).await.unwrap();
+    assert_eq!((at.mirrored(map, files.mirrored_theirs).await, at.show(theirs).await), ([needed; 2], Ok(())));
+    let read = read_of(TargetId(0), files.mirrored_theirs);
+    assert_eq!(at.group(map, STORAGE_READ, read).await, Ok(()));
+    assert_eq!(at.mirrored(map, files.mirrored_secret).await, [needed; 2]);
     let theirs = granted(liar, files.theirs).await.unwrap();
     assert_eq!((theirs.rights, at.show(theirs).await), (StorageRights::Write, Ok(())));
     assert_eq!(at.op(files.theirs, copy).await, needed, "copied from what may not be read");
@@ -154,10 +216,16 @@ fn storage_lets_a_client_use_a_file_as_far_as_its_users_may() {
         let first = KeyEntry { grant: Default::default(), made: 0, secret: bytes.trim_ascii_end().to_vec() };
         write(&secret, vec![ruled.clone(), all.clone(), first]);
         plain.setattr(ROOT, SetAttr { perm: Some(0o777), ..SetAttr::default() }).await.unwrap();
+        let targets: Vec<TargetId> = plain.map().targets_of(TargetKind::Storage).map(|target| target.id).collect();
+        let admin = with(all, "all", Role::Cli);
+        until_known(&[mgmt], all).await;
+        mirror(&plain, mgmt, &admin, targets[..2].to_vec()).await;
         let files = Files {
             secret: large(&plain, "secret", 0o600, 0).await,
             public: large(&plain, "public", 0o644, 0).await,
             theirs: large(&plain, "theirs", 0o600, 40).await,
+            mirrored_secret: mirrored(&plain, "mirrored secret", 0).await,
+            mirrored_theirs: mirrored(&plain, "mirrored theirs", 40).await,
         };
         let map = plain.map();
         let target = plain.entry_info(files.secret).await.unwrap().layout.unwrap().targets[0];
@@ -167,7 +235,6 @@ fn storage_lets_a_client_use_a_file_as_far_as_its_users_may() {
         let mut liar = Liar::connect(server, ruled, 0x1300).await;
         let at = AtStorage::connect(storage, ruled).await;
         assert_eq!(at.read(files.secret).await, Ok(()), "without rules clients are trusted");
-        let admin = with(all, "all", Role::Cli);
         set_rule(mgmt, &admin, KeyRule { squash: Squash::Root, ..KeyRule::none("ruled") }).await;
         let began = Instant::now();
         while at.read(files.secret).await.is_ok()
@@ -179,7 +246,7 @@ fn storage_lets_a_client_use_a_file_as_far_as_its_users_may() {
         }
         // sleeps: the other services hear of the rule, too, and do not say when.
         tokio::time::sleep(Duration::from_millis(500)).await;
-        lies(&mut liar, &at, &files).await;
+        lies(&mut liar, &at, &files, &plain.map()).await;
         let ours = client(mgmt, ruled, "honest").await;
         let trusted = client(mgmt, all, "trusted").await;
         honest(&ours, &trusted, &files).await;

@@ -29,7 +29,7 @@ use tokio::task::LocalSet;
 
 const CLUSTER: ClusterId = ClusterId([7; 16]);
 const META: TargetId = TargetId(1);
-const STORAGE: [TargetId; 2] = [TargetId(101), TargetId(102)];
+pub const STORAGE: [TargetId; 2] = [TargetId(101), TargetId(102)];
 
 /// Any port of an address that nobody else uses: services take a port, let it go and take it again, and connections from
 /// 127.0.0.1 could be in the way.

@@ -2,12 +2,14 @@
 
 //! Sequences of operations, done by a client that is told of each end.
 
+use crate::cluster::STORAGE;
 use crate::history::{History, NAMES, Seen, Shot};
+use nyala_client::types::Destination;
 use nyala_client::{Client, Error, FileHandle, OpenOptions};
 use nyala_store::testing::Clock;
 use nyala_wire::InodeId;
 use nyala_wire::meta::{Owner, Rename, SetAttr};
-use nyala_wire::{Attr, ErrorCode, Name};
+use nyala_wire::{Attr, ErrorCode, Name, StripePattern};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
@@ -42,9 +44,11 @@ pub enum Op {
     ReplaceBySmall,
     ReplaceByLarge,
     Sync,
+    /// Its data moves to other targets or other names.
+    MoveData,
 }
 
-pub const OPS: [Op; 10] = [
+pub const OPS: [Op; 11] = [
     Op::Small,
     Op::Large,
     Op::Append,
@@ -55,6 +59,7 @@ pub const OPS: [Op; 10] = [
     Op::ReplaceBySmall,
     Op::ReplaceByLarge,
     Op::Sync,
+    Op::MoveData,
 ];
 
 /// A client at work, and what it has done.
@@ -146,6 +151,21 @@ impl Worker {
         handle.release().await.unwrap();
     }
 
+    /// To both targets, to one, or away from one. All of the file is on disk then, and where its data is.
+    async fn move_data(&mut self) {
+        let (handle, file) = self.open(NAMES[0]).await;
+        let usual = self.client.map().settings.default_pattern;
+        let (num_targets, avoid) = match self.history.0.len() % 3 {
+            0 => (2, Vec::new()),
+            1 => (1, Vec::new()),
+            _ => (1, vec![STORAGE[self.history.0.len() % 2]]),
+        };
+        let to = Destination { pattern: StripePattern { num_targets, ..usual }, avoid };
+        let (_, now) = self.client.move_data(handle.inode(), &to, |_| {}).await.unwrap();
+        self.done(format!("move to {now:?}"), |shot| shot.synced.push(file));
+        handle.release().await.unwrap();
+    }
+
     async fn put(&mut self, name: &'static str, len: usize) {
         self.write(name, |_| 0, len).await;
         self.sync(name).await;
@@ -182,6 +202,7 @@ impl Worker {
             Op::ReplaceBySmall => self.replace(900).await,
             Op::ReplaceByLarge => self.replace(80_000).await,
             Op::Sync => self.sync(NAMES[0]).await,
+            Op::MoveData => self.move_data().await,
         }
     }
 }
