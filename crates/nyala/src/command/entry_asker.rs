@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! Asks about entries one after the other, over one client as long as they are of one cluster: a client registers, opens sessions and
-//! says goodbye, which is more than all the rest. Nothing is kept: what cannot be asked is an error of that entry.
+//! says goodbye, which is more than all the rest.
+//!
+//! **Failure model.** That of the client: it asks again, and what it cannot ask in the end is the error of that entry. An answer is of a moment ago.
 
 use crate::cluster::{Place, Way, through_mount};
 use crate::entries::mounted;
@@ -37,11 +39,16 @@ impl Asker {
                 return through_mount::look(&path, &why).map(|(info, map)| (info, map.into()));
             }
         };
-        if self.last.as_ref().is_none_or(|(mgmt, _)| *mgmt != cluster.mgmt) {
+        if self.last.as_ref().is_some_and(|(mgmt, _)| *mgmt != cluster.mgmt) {
             self.part().await;
-            self.last = Some((cluster.mgmt.clone(), cluster.client().await?));
         }
-        let Some((_, client)) = &self.last else { return Err(Failure::failed("there is no client")) };
+        let (_, client) = match self.last.take() {
+            Some(same) => self.last.insert(same),
+            None => {
+                let client = cluster.client().await?;
+                self.last.insert((cluster.mgmt, client))
+            }
+        };
         let inode = inode_at(client, &place).await?;
         Ok((client.entry_info(inode).await?, client.map()))
     }
