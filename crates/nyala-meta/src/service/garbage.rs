@@ -8,7 +8,8 @@
 //!
 //! Failure model: a power cut takes back what the log has not synced, and with it the removal; a file that comes back has
 //! to have its data. So storage hears of a removal only when its record is on disk. Nobody waits for that, so no sync is
-//! asked for: the log syncs by itself, and what was queued by then is removed together. A storage target may be down or
+//! asked for: the log syncs by itself, and what was queued by then is removed together. Rows of a slot that is on its way here, or was left
+//! behind by a move, are the other server's: its log may lose them yet, and it works them off. A storage target may be down or
 //! slow; its files stay queued, others go on. Removing twice is fine, also after another server has led: no inode number is given
 //! out twice.
 
@@ -94,8 +95,11 @@ async fn remove_all(state: &Rc<State>, queued: Vec<Queued>) -> bool {
 
 fn next(state: &State, after: &[u8]) -> Result<Vec<Queued>, WireError> {
     let mut rows = Vec::new();
+    let map = state.map();
     View::scan(&state.tables, after, &[keys::GARBAGE + 1], &mut |key, value| {
-        rows.push((key.to_vec(), value.to_vec()));
+        if keys::parse_slot(key).is_some_and(|slot| map.slot_target(slot) == Some(state.me)) {
+            rows.push((key.to_vec(), value.to_vec()));
+        }
         if rows.len() == BATCH { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     let parse = |(key, value): (Vec<u8>, Vec<u8>)| {

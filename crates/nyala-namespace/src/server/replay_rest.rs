@@ -6,11 +6,12 @@
 use super::change_request::ChangeRequest;
 use super::io::Note;
 use super::state::{Progress, State, Task};
-use super::truncation::Truncation;
+use super::truncation::{Truncation, is_under_way};
 use crate::keys;
+use crate::records::TruncateRecord;
 use nyala_kv::Batch;
 use nyala_wire::{InodeId, SessionId};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Notes a file as open that a client has open, if it is not noted. It may be made only by what is done again.
 pub fn note_open(state: &mut State, inode: InodeId, session: SessionId) {
@@ -54,9 +55,21 @@ fn apply(state: &mut State, batch: &Batch) {
     }
 }
 
-/// Goes on with the truncations that are left.
+/// Goes on with the truncations that are left of what is served here, once everything is done again, and whenever the map changes. A row
+/// of any other slot came with rows that are on their way: whoever serves that slot goes on with it, or has ended it.
 pub fn truncate(state: &mut State) {
-    for (inode, record) in std::mem::take(&mut state.replays.truncations) {
+    if !state.replays.over() {
+        return;
+    }
+    let left = std::mem::take(&mut state.replays.truncations);
+    let (here, elsewhere) = left.into_iter().partition(|(inode, _)| state.ground.is_here(inode.slot()));
+    state.replays.truncations = elsewhere;
+    let here: BTreeMap<InodeId, TruncateRecord> = here;
+    for (inode, record) in here {
+        // Rows of a slot that came in the meantime are newer.
+        if !is_under_way(state, inode) {
+            continue;
+        }
         match Truncation::lock(state, inode, record, true) {
             Ok(truncation) => state.begin(RecoveredTruncation(truncation)),
             Err(error) => state.note(Note::TruncationFailed(inode, error)),

@@ -29,7 +29,7 @@ pub struct Replays {
     pub bytes: usize,
     /// Files that clients have open.
     pub open: BTreeSet<(InodeId, SessionId)>,
-    /// Truncations that an earlier run left. One is over if its client was told so.
+    /// Truncations that an earlier run left, of whatever slots there are rows of. One is over if its client was told so.
     pub truncations: BTreeMap<InodeId, TruncateRecord>,
     /// Of each session, what could not be done again.
     pub lost: HashMap<SessionId, Vec<u64>>,

@@ -6,6 +6,7 @@
 mod delegations;
 mod fragments;
 mod golden;
+mod half_moved;
 mod limits;
 mod lock_waits;
 mod lost_rows;

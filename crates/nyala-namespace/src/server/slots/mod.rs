@@ -16,6 +16,8 @@
 //! - Management may have the slot change hands from then on, at any time until another attempt begins. So nobody uses it here meanwhile;
 //!   nor may a later run of this server before it has begun an attempt of its own ([`seal`]).
 //! - The taking server serves the slot once the map says so: the rows were whole on its disk before the map could.
+//! - Rows that have come are no work to be done here before that: a truncation among them may be over at the giving server, and a file
+//!   written since; a removal among them may not be in its log for good.
 //! - Who had files open or locked there is known by the sessions at the giving server. At the taking one these are guests, until their
 //!   clients take over what they hold ([`crate::ns::adopt`]) or have not come for a session timeout.
 

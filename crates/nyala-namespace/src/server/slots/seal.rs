@@ -9,6 +9,7 @@ use super::rows;
 use super::serve::serve_what_came;
 use crate::keys;
 use crate::server::io::Note;
+use crate::server::replay_rest::truncate;
 use crate::server::state::State;
 use crate::server::waits::Event;
 use nyala_kv::Batch;
@@ -37,6 +38,7 @@ pub fn follow_map(state: &mut State) -> Result<(), WireError> {
     slots.dedup();
     stay(state, &slots)?;
     state.ground.locks.seal(slots);
+    truncate(state);
     state.wake(Event::Released);
     state.wake(Event::Map);
     Ok(())
