@@ -203,7 +203,7 @@ trips: deps ## count the functions, files and crates that a create, a write and 
 
 .PHONY: power-cuts
 power-cuts: deps ## every sequence of up to three operations, the power cut at every write and sync of it (SEED=)
-	NYALA_POWER_CUTS=all $(if $(SEED),NYALA_POWER_SEED=$(SEED)) cargo test --release --locked --workspace --test power -- --nocapture
+	NYALA_POWER_CUTS=all $(if $(SEED),NYALA_POWER_SEED=$(SEED)) cargo test --release --locked --workspace --test faults -- --nocapture power::
 
 .PHONY: fsck-memory
 fsck-memory: deps ## memory of a check of ten million names, and how long it takes (NAMES=)
@@ -212,7 +212,7 @@ fsck-memory: deps ## memory of a check of ten million names, and how long it tak
 .PHONY: flips
 flips: deps ## bits flipped in every structure on disk of every service (FLIPS=: so many trials, SEED=)
 	NYALA_FLIPS=$(or $(FLIPS),10000) $(if $(SEED),NYALA_FLIPS_SEED=$(SEED)) \
-	  cargo test --release --locked --workspace --test flips -- --nocapture
+	  cargo test --release --locked --workspace --test faults -- --nocapture flips::
 
 .PHONY: test-upgrade
 test-upgrade: deps build ## upgrade a cluster of an earlier commit's build to this one, one service at a time, under load (as root; BASE=: the commit)

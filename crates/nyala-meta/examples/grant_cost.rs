@@ -5,7 +5,7 @@
 //! each request of 4 KiB at storage, and for opening, reading 4 KiB of, and closing a file that is used for the first time. The
 //! median of all rounds.
 
-#[path = "../tests/cluster/harness.rs"]
+#[path = "../tests/meta/cluster/harness.rs"]
 #[allow(dead_code, reason = "the tests use the rest of it")]
 mod harness;
 

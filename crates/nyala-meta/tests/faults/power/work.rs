@@ -2,8 +2,8 @@
 
 //! Sequences of operations, done by a client that is told of each end.
 
-use crate::cluster::STORAGE;
-use crate::history::{History, NAMES, Seen, Shot};
+use crate::power::cluster::STORAGE;
+use crate::power::history::{History, NAMES, Seen, Shot};
 use nyala_client::types::Destination;
 use nyala_client::{Client, Error, FileHandle, OpenOptions};
 use nyala_store::testing::Clock;

@@ -2,7 +2,7 @@
 
 //! What the services left on disk, by kinds of structures, and flipping bits in it.
 
-use crate::cluster::Who;
+use crate::flips::cluster::Who;
 use nyala_wire::SplitMix64;
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};

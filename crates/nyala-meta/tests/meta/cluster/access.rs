@@ -3,9 +3,9 @@
 //! Clients that access rules keep to a directory, or do not let in: one that is honest, and one that speaks the protocol itself, names inodes that it
 //! was never shown, and makes up proofs.
 
-use crate::harness::{Cluster, LARGE, content};
-use crate::keys::{answer, key, until_known, with, write};
-use crate::{OWNER, rename};
+use crate::cluster::harness::{Cluster, LARGE, content};
+use crate::cluster::keys::{answer, key, until_known, with, write};
+use crate::cluster::{OWNER, rename};
 use nyala_client::{Client, ClientConfig, OpenOptions};
 use nyala_transport::secret::key_file::{KeyEntry, KeyFile};
 use nyala_transport::{Connection, Grant, HandshakeConfig, Request, Role, Secret};

@@ -3,8 +3,8 @@
 //! What has to be on disk at metadata before storage, or a client, may act on it. The logs of these clusters do not sync by
 //! themselves.
 
-use crate::OWNER;
-use crate::harness::{Cluster, counter};
+use crate::cluster::OWNER;
+use crate::cluster::harness::{Cluster, counter};
 use nyala_client::{Client, OpenOptions};
 use nyala_wire::InodeId;
 use nyala_wire::meta::SetAttr;
@@ -55,7 +55,7 @@ fn data_is_removed_only_when_its_removal_is_on_disk() {
         let files = chunk_files(&targets).len();
         assert!(files >= 2);
         client.unlink(InodeId::ROOT, b"unlinked").await.unwrap();
-        client.rename(crate::rename((InodeId::ROOT, "new"), (InodeId::ROOT, "replaced"))).await.unwrap();
+        client.rename(crate::cluster::rename((InodeId::ROOT, "new"), (InodeId::ROOT, "replaced"))).await.unwrap();
         // Longer than a replaced file stays, and than the queue is left alone.
         // sleeps: nothing is to happen in that time
         tokio::time::sleep(Duration::from_millis(2500)).await;

@@ -3,8 +3,8 @@
 //! Locks of two clients on files of two metadata servers: waiting, deadlocks on one server and over both, and a client
 //! that ends.
 
-use crate::harness::Cluster;
-use crate::{OWNER, spread};
+use crate::cluster::harness::Cluster;
+use crate::cluster::{OWNER, spread};
 use nyala_client::{CacheListener, Client, Withdraw};
 use nyala_wire::meta::{FileLock, LockKind};
 use nyala_wire::{ErrorCode, InodeId};

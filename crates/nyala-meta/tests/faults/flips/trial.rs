@@ -2,10 +2,10 @@
 
 //! One trial: the directories as they were, some bits flipped in one structure, and everything that may be seen of it.
 
-use crate::cluster::{ALL, Cluster, Ended, Who};
-use crate::content::{Model, Place, Seen, pattern};
-use crate::places::{Flip, Snapshot, chunk_files};
-use crate::scrub::Scrub;
+use crate::flips::cluster::{ALL, Cluster, Ended, Who};
+use crate::flips::content::{Model, Place, Seen, pattern};
+use crate::flips::places::{Flip, Snapshot, chunk_files};
+use crate::flips::scrub::Scrub;
 use nyala_client::Client;
 use nyala_transport::{Endpoint, Pool, PoolOptions, Request};
 use nyala_wire::SplitMix64;

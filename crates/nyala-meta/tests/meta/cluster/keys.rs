@@ -49,7 +49,7 @@ pub async fn answer(connection: &Connection, message_type: u16, body: Vec<u8>) -
 
 /// One of every request to management.
 pub fn mgmt_requests() -> Vec<(&'static str, Vec<u8>)> {
-    let pinned = include_str!("../../../nyala-wire/tests/wire/golden.txt").lines();
+    let pinned = include_str!("../../../../nyala-wire/tests/wire/golden.txt").lines();
     let rows = pinned.filter_map(|line| line.strip_prefix("MgmtRequest.")?.split_once('.')?.1.split_once(' '));
     let byte = |hex: &str, at: usize| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
     rows.map(|(name, hex)| (name, (0..hex.len()).step_by(2).map(|at| byte(hex, at)).collect())).collect()

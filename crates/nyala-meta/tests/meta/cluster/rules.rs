@@ -2,9 +2,9 @@
 
 //! Clients whose keys have rules: one that is honest about its users, and one that lies. What they get is what their keys are for.
 
-use crate::harness::Cluster;
-use crate::keys::{answer, key, until_known, with, write};
-use crate::rename;
+use crate::cluster::harness::Cluster;
+use crate::cluster::keys::{answer, key, until_known, with, write};
+use crate::cluster::rename;
 use nyala_client::{ActingUser, Client, ClientConfig, OpenOptions};
 use nyala_transport::secret::key_file::{KeyEntry, KeyFile};
 use nyala_transport::{Connection, HandshakeConfig, Role, Secret};

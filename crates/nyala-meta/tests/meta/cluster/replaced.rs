@@ -3,8 +3,8 @@
 //! A file that a rename replaced: who looked its name up before can open it, for a moment; then it is gone, unless it is
 //! open, on whatever servers file and names are.
 
-use crate::harness::Cluster;
-use crate::{OWNER, rename, spread};
+use crate::cluster::harness::Cluster;
+use crate::cluster::{OWNER, rename, spread};
 use nyala_client::{Client, OpenOptions};
 use nyala_wire::{ErrorCode, InodeId};
 use std::time::{Duration, Instant};

@@ -2,8 +2,8 @@
 
 //! One client makes and removes a name all the time and opens it all the time: what it opened stays until it is closed.
 
-use crate::harness::Cluster;
-use crate::{OWNER, spread};
+use crate::cluster::harness::Cluster;
+use crate::cluster::{OWNER, spread};
 use nyala_client::{Client, OpenOptions, Result};
 use nyala_wire::meta::SetAttr;
 use nyala_wire::{ErrorCode, InodeId};

@@ -3,10 +3,10 @@
 //! Clients that lie about what they are, that send what others may, and that may only read: what the services let them do. The cluster's
 //! keys are changed meanwhile, and an honest client goes on.
 
-use crate::OWNER;
-use crate::durable::put;
-use crate::harness::Cluster;
-use crate::keys::{answer, key, mgmt_requests, until_known, with, write};
+use crate::cluster::OWNER;
+use crate::cluster::durable::put;
+use crate::cluster::harness::Cluster;
+use crate::cluster::keys::{answer, key, mgmt_requests, until_known, with, write};
 use nyala_client::{Client, ClientConfig, OpenOptions};
 use nyala_transport::secret::key_file::KeyEntry;
 use nyala_transport::{Connection, Role, TransportError};
@@ -71,7 +71,9 @@ async fn only_reads(mgmt: SocketAddr, storage: (SocketAddr, TargetId), reader: &
     assert!(refused(client.create(InodeId::ROOT, b"mine", 0o644, OWNER, true).await.map(drop)));
     assert!(refused(client.mkdir(InodeId::ROOT, b"mine", 0o755, OWNER).await.map(drop)));
     assert!(refused(client.unlink(InodeId::ROOT, b"big").await));
-    assert!(refused(client.rename(crate::rename((InodeId::ROOT, "big"), (InodeId::ROOT, "mine"))).await.map(drop)));
+    assert!(refused(
+        client.rename(crate::cluster::rename((InodeId::ROOT, "big"), (InodeId::ROOT, "mine"))).await.map(drop)
+    ));
     let to = Connection::connect(storage.0, &with(reader, "client", Role::Client)).await.unwrap();
     let header = WriteHeader {
         target: storage.1.0.into(),

@@ -2,8 +2,8 @@
 
 //! Metadata directories that are put back to what they were earlier.
 
-use crate::OWNER;
-use crate::harness::Cluster;
+use crate::cluster::OWNER;
+use crate::cluster::harness::Cluster;
 use nyala_client::Client;
 use nyala_wire::InodeId;
 use std::cell::RefCell;

@@ -2,9 +2,9 @@
 
 //! Metadata that is mirrored: a group is made of a server that is in use, its primary dies, and clients go on.
 
-use crate::OWNER;
-use crate::durable::{chunk_files, put};
-use crate::harness::{Running, free_address, on_thread, told};
+use crate::cluster::OWNER;
+use crate::cluster::durable::{chunk_files, put};
+use crate::cluster::harness::{Running, free_address, on_thread, told};
 use nyala_client::{Client, ClientConfig};
 use nyala_meta::MetaConfig;
 use nyala_mgmt::MgmtConfig;

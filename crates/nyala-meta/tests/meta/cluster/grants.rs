@@ -2,10 +2,10 @@
 
 //! Clients whose rule is about users, at storage: one that is honest, and one that names inodes by number and lies about its grants.
 
-use crate::access::read_of;
-use crate::harness::{Cluster, LARGE, content};
-use crate::keys::{answer, key, until_known, with, write};
-use crate::rules::{Liar, client, refused, set_rule, user};
+use crate::cluster::access::read_of;
+use crate::cluster::harness::{Cluster, LARGE, content};
+use crate::cluster::keys::{answer, key, until_known, with, write};
+use crate::cluster::rules::{Liar, client, refused, set_rule, user};
 use nyala_client::{Client, OpenOptions};
 use nyala_transport::secret::key_file::KeyEntry;
 use nyala_transport::{Connection, HandshakeConfig, Request, Role};

@@ -4,7 +4,7 @@
 //! the name space after some operation, none that was promised is missing, and a repeated request is known or not known
 //! exactly as its change is there or not.
 
-#[path = "../../nyala-namespace/tests/support/mod.rs"]
+#[path = "../../../nyala-namespace/tests/support/mod.rs"]
 mod support;
 
 use nyala_meta::tables::StoreView;

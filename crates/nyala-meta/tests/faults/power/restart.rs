@@ -2,8 +2,8 @@
 
 //! A metadata service restarts while its clients go on: what they keep under delegations is still theirs, and nobody else's.
 
-use crate::cluster::{Cluster, Machines, Pace};
-use crate::{FAST, on_client};
+use crate::power::cluster::{Cluster, Machines, Pace};
+use crate::power::{FAST, on_client};
 use nyala_client::{Client, OpenOptions};
 use nyala_wire::InodeId;
 use nyala_wire::meta::Owner;
