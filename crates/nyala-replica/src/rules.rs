@@ -56,6 +56,8 @@ pub enum LogRule {
     SyncEverywhere,
     /// A member is good only once it has on its disk what was said to be on disk.
     SyncBeforeGood,
+    /// A new primary says that nothing is lost only if it has followed the one before, in its term, since this process began.
+    ClaimOnlyWhatFollowed,
 }
 
 /// Whether `rule` is broken here.

@@ -36,6 +36,7 @@ pub const ALL_OF_META: &[(MetaMutation, u64)] = &[
     (MetaMutation::Protocol(LogRule::NeedLease), 400),
     (MetaMutation::Protocol(LogRule::WaitUntilSettled), 400),
     (MetaMutation::Protocol(LogRule::SameHistory), 400),
+    (MetaMutation::Protocol(LogRule::ClaimOnlyWhatFollowed), 400),
     (MetaMutation::Protocol(LogRule::RowsInOrder), 400),
     (MetaMutation::Protocol(LogRule::RememberCopy), 400),
     (MetaMutation::Protocol(LogRule::WaitForResynced), 2000),

@@ -39,6 +39,8 @@ impl fmt::Display for Failure {
 pub struct Report {
     /// Requests that clients got answers to.
     pub answered: u64,
+    /// New primaries of metadata groups that said that they have everything that was answered for.
+    pub claims: u64,
     /// The group's last epoch.
     pub epochs: u64,
     /// Time until everything was at rest, microseconds.
@@ -69,7 +71,7 @@ fn attempt_in(world: &mut World) -> Result<Report, String> {
     read_all(world)?;
     rest(world)?;
     equal::check(&world.nodes)?;
-    Ok(Report { answered, epochs: u64::from(world.group().epoch), rest_us })
+    Ok(Report { answered, claims: 0, epochs: u64::from(world.group().epoch), rest_us })
 }
 
 fn go_on(world: &mut World, until_us: u64) -> Result<(), String> {

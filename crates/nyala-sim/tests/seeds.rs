@@ -57,13 +57,14 @@ fn every_broken_rule_is_noticed() {
 #[test]
 fn metadata_groups_are_clean_and_their_broken_rules_noticed() {
     let second = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() * 1_000_000;
-    let mut answered = 0;
+    let (mut answered, mut claims) = (0, 0);
     for seed in [27, 243, 414, 969, 1259].into_iter().chain(0..100).chain(second..second + 100) {
         match run_group(seed, None) {
-            Ok(report) => answered += report.answered,
+            Ok(report) => (answered, claims) = (answered + report.answered, claims + report.claims),
             Err(failure) => panic!("{failure}"),
         }
     }
+    assert!(claims > 200, "only {claims} new primaries said that nothing is lost");
     assert!(answered > 100_000, "only {answered} records were answered for: the simulation does nothing");
     assert_eq!(run_group(7, None).unwrap(), run_group(7, None).unwrap());
     for (mutation, bound) in ALL_OF_META {

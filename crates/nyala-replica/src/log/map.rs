@@ -21,6 +21,8 @@ impl LogMember {
         let cause = cause(was, term, self.me, &view.group);
         self.role = next(was, cause).expect("every cause that a map can have is in every row that it can meet");
         let goes_on = led && self.leads() && term == view.group.term;
+        // What a member misses while it is not good, it is given; what it is given then is judged anew.
+        self.followed &= goes_on || (!led && (self.leads() || self.role == MemberRole::Secondary));
         if led && !goes_on {
             self.links.clear();
             self.term_record = None;

@@ -87,6 +87,9 @@ pub struct LogMember {
     copying: Option<CopyState>,
     /// What the shell puts into the tables of a copy: how far that is then, `None` for the end.
     taking: VecDeque<Option<Vec<u8>>>,
+    /// As a good member it has taken a record of the newest term that it knew, since this process began: nothing is answered for without
+    /// it, and all that was before is here.
+    followed: bool,
     /// When something was asked of management last.
     asked: BTreeMap<(TargetId, u8), u64>,
     retry_at_ms: BTreeMap<TargetId, u64>,
@@ -126,6 +129,7 @@ impl LogMember {
             durable: last,
             copying,
             taking: VecDeque::new(),
+            followed: false,
             asked: BTreeMap::new(),
             retry_at_ms: BTreeMap::new(),
             silent: BTreeMap::new(),
@@ -199,6 +203,12 @@ impl LogMember {
     /// Number of the last record that it has.
     pub fn last(&self) -> u64 {
         self.recent.last()
+    }
+
+    /// Whether this primary has everything that any primary before it has answered for, also what was on no disk yet. `false`: that is not
+    /// known, as this process has begun since.
+    pub fn has_all_answered(&self) -> bool {
+        self.leads() && self.copying.is_none() && (self.followed || self.breaks(LogRule::ClaimOnlyWhatFollowed))
     }
 
     /// What it has.

@@ -12,6 +12,10 @@ use std::collections::BTreeMap;
 pub struct Check {
     /// For each key the newest record that was answered for, with its number.
     answered: BTreeMap<u8, (u64, u64)>,
+    /// The same, also of what power cuts took since, until a primary leads that does not claim to have everything.
+    promised: BTreeMap<u8, (u64, u64)>,
+    /// How many primaries claimed that.
+    pub claimed: u64,
     /// Content of records that were answered for.
     contents: BTreeMap<u64, Vec<(u8, u64)>>,
     /// All up to here is on disk at every good member.
@@ -42,6 +46,7 @@ impl Check {
                 None => {
                     for (key, value) in content.iter().filter(|(key, _)| *key != TERM) {
                         self.answered.insert(*key, (*value, index));
+                        self.promised.insert(*key, (*value, index));
                     }
                     self.contents.insert(index, content);
                     self.count += u64::from(index > from);
@@ -89,7 +94,16 @@ impl Check {
         if node.applied.state.copying.is_some() {
             return Err(format!("{} leads term {term} and has not been given everything", node.target));
         }
-        self.has_all(node)
+        match node.member.as_ref().is_some_and(|member| member.has_all_answered()) {
+            true => {
+                self.claimed += 1;
+                has_all(&self.promised, node)
+            }
+            false => {
+                self.promised.clone_from(&self.answered);
+                self.has_all(node)
+            }
+        }
     }
 
     /// A primary answers a read: nothing that was answered for before is missing.
@@ -105,15 +119,19 @@ impl Check {
 
     /// What was answered for is there, or newer.
     pub fn has_all(&self, node: &Node) -> Verdict {
-        for (key, (value, index)) in &self.answered {
-            let has = node.applied.rows.get(key).copied().unwrap_or(0);
-            if has < *value {
-                return Err(format!(
-                    "{} has {has} for key {key}; record {index} set it to {value}, and was answered for",
-                    node.target
-                ));
-            }
-        }
-        Ok(())
+        has_all(&self.answered, node)
     }
+}
+
+fn has_all(answered: &BTreeMap<u8, (u64, u64)>, node: &Node) -> Verdict {
+    for (key, (value, index)) in answered {
+        let has = node.applied.rows.get(key).copied().unwrap_or(0);
+        if has < *value {
+            return Err(format!(
+                "{} has {has} for key {key}; record {index} set it to {value}, and was answered for",
+                node.target
+            ));
+        }
+    }
+    Ok(())
 }

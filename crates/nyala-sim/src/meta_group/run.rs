@@ -63,7 +63,12 @@ fn attempt(world: &mut World) -> Result<Report, String> {
             ));
         }
     }
-    Ok(Report { answered: world.check.count, epochs: world.group().epoch.into(), rest_us: world.now_us - calm_us })
+    Ok(Report {
+        answered: world.check.count,
+        claims: world.check.claimed,
+        epochs: world.group().epoch.into(),
+        rest_us: world.now_us - calm_us,
+    })
 }
 
 /// No more things happen than can in so short a time.
