@@ -7,13 +7,16 @@
 //! gone. Numbers of one counter order the grants and recalls of an inode; a recall is repeated until the delegation is back; a
 //! return counts only for grants up to its number. The delegations of a client that does not answer end with its session. After a
 //! restart nothing is known: every session that caches counts as holding everything until it confirms what it still holds
-//! ([`Delegations::confirm`]). A client that lies there keeps others out of files, as it could by asking for delegations.
+//! ([`Delegations::confirm`]); in a primary that has everything the one before answered for, as holding what there is in the slots that
+//! the tables name ([`crate::held_slots`]). A client that lies there keeps others out of files, as it could by asking for delegations.
 
+use crate::held_slots::{HeldSlots, MayHold};
+pub use crate::need::Need;
 use crate::recalls::{Recalls, Unanswered};
 use crate::sharded_map::ShardedMap;
 use nyala_wire::meta::{DelegationMode, MAX_DELEGATIONS, Returned, Revocation};
 use nyala_wire::{InodeId, SessionId, Slot};
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 /// A recall that is not answered is repeated after so long.
 const AGAIN_MS: u64 = 3_000;
@@ -24,43 +27,8 @@ const CONTENTION: u8 = 3;
 /// Most delegations of all clients together; beyond, nobody is given more.
 const MAX_HELD: usize = 4_000_000;
 
-/// What an operation needs others to return.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
-    /// To see it as it is: nobody else may have changes that are not committed.
-    Read,
-    /// To change it: nobody else may keep what was before.
-    Change,
-    /// To remove it: whoever has it open under a delegation, of whatever mode, has to say so first.
-    Remove,
-    /// To be given this delegation.
-    Grant(DelegationMode),
-}
-
-impl Need {
-    /// What a holder of `mode` may keep; `None` if it is not in the way.
-    fn leaves(self, mode: DelegationMode) -> Option<DelegationMode> {
-        use DelegationMode::{Exclusive, None as Nothing, Shared, Uncached};
-        match (self, mode) {
-            (_, Nothing) | (Need::Read | Need::Change, Uncached) | (Need::Read, Shared) => None,
-            (Need::Remove, _) => Some(Nothing),
-            (Need::Grant(wanted), mode) if wanted.agrees(mode) => None,
-            (Need::Read | Need::Grant(Shared), Exclusive) => Some(Shared),
-            _ => Some(Nothing),
-        }
-    }
-
-    /// The same for what the session itself has: between keeping things and working uncached it first lets go, as a
-    /// client that misses one of several grants would otherwise keep what others no longer respect.
-    fn leaves_own(self, mode: DelegationMode) -> Option<DelegationMode> {
-        let Need::Grant(wanted) = self else { return None };
-        let turns = (wanted == DelegationMode::Uncached) != (mode == DelegationMode::Uncached);
-        (turns && mode != DelegationMode::None).then_some(DelegationMode::None)
-    }
-
-    fn leaves_of(self, holder: &Holder, session: SessionId) -> Option<DelegationMode> {
-        if holder.session == session { self.leaves_own(holder.mode) } else { self.leaves(holder.mode) }
-    }
+fn leaves(need: Need, holder: &Holder, session: SessionId) -> Option<DelegationMode> {
+    if holder.session == session { need.leaves_own(holder.mode) } else { need.leaves(holder.mode) }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -123,7 +91,11 @@ pub struct Delegations {
     /// Revocations under way.
     recalls: Recalls,
     /// Sessions of earlier runs that may still keep something.
-    unconfirmed: HashSet<SessionId>,
+    unconfirmed: HashMap<SessionId, MayHold>,
+    /// Sequence numbers from here on are this run's.
+    from: u64,
+    /// Where sessions hold any.
+    pub slots: HeldSlots,
     /// Sessions that have something to be told since the last [`Delegations::take_news`].
     news: Vec<SessionId>,
     held: usize,
@@ -133,9 +105,23 @@ pub struct Delegations {
 }
 
 impl Delegations {
-    /// After a restart: these sessions hold delegations of an earlier run.
-    pub fn recovering(sessions: impl IntoIterator<Item = SessionId>) -> Delegations {
-        Delegations { unconfirmed: sessions.into_iter().collect(), ..Delegations::default() }
+    /// After a restart: these sessions hold delegations of an earlier run. What has a sequence number of `from` or more is made by this one.
+    pub fn recover(&mut self, sessions: HashMap<SessionId, MayHold>, from: u64) {
+        (self.unconfirmed, self.from) = (sessions, from);
+    }
+
+    /// Whether it is known what sessions of earlier runs may hold, so that work on anything else need not wait for them.
+    pub fn are_bounded(&self) -> bool {
+        self.unconfirmed.values().all(|held| *held != MayHold::Anything)
+    }
+
+    /// Whether another session of an earlier run may be in the way, and has not confirmed yet what it holds.
+    fn is_unknown(&self, inode: InodeId, session: SessionId, need: Need) -> bool {
+        if self.unconfirmed.is_empty() || inode.sequence() >= self.from {
+            return false;
+        }
+        let mut others = self.unconfirmed.iter().filter(|(other, _)| **other != session);
+        others.any(|(_, held)| held.hinders(inode.slot(), need))
     }
 
     /// Whether all sessions of earlier runs have let go.
@@ -145,17 +131,18 @@ impl Delegations {
 
     /// Whether this session still has to confirm delegations of an earlier run.
     pub fn is_unconfirmed(&self, session: SessionId) -> bool {
-        self.unconfirmed.contains(&session)
+        self.unconfirmed.contains_key(&session)
     }
 
     /// A session has let go of everything of earlier runs but what it keeps, which counts as granted now; whether it was the
-    /// last one. Nobody is given anything before that, so what was granted then is in nobody's way.
+    /// last one. Nobody is given anything that it may hold before that, so what was granted then is in nobody's way.
     ///
     /// What it is moving it goes on moving: no other had claimed that in the run before.
     pub fn confirm(&mut self, session: SessionId, kept: &[Returned], moving: &[InodeId]) -> bool {
-        if !self.unconfirmed.remove(&session) {
+        if self.unconfirmed.remove(&session).is_none() {
             return false;
         }
+        self.slots.confirmed(session);
         for inode in moving {
             self.claim(*inode, session);
         }
@@ -189,11 +176,12 @@ impl Delegations {
 
     /// Whether nobody but `session` stands in the way; otherwise they are being told.
     pub fn clear(&mut self, inode: InodeId, session: SessionId, need: Need, now_ms: u64) -> bool {
-        let Some(entry) = self.inodes.get_mut(inode) else { return true };
-        let mut clear = !entry.is_moved_by_another(session, need);
+        let known = !self.is_unknown(inode, session, need);
+        let Some(entry) = self.inodes.get_mut(inode) else { return known };
+        let mut clear = known && !entry.is_moved_by_another(session, need);
         let mut conflict = false;
         for holder in &mut entry.holders {
-            let Some(keep) = need.leaves_of(holder, session) else { continue };
+            let Some(keep) = leaves(need, holder, session) else { continue };
             clear = false;
             if holder.revoking.is_some_and(|revoking| revoking.keep <= keep) {
                 continue;
@@ -220,10 +208,11 @@ impl Delegations {
 
     /// Whether [`Delegations::clear`] would find somebody in the way, without telling anybody.
     pub fn in_the_way(&self, inode: InodeId, session: SessionId, need: Need) -> bool {
-        self.inodes.get(inode).is_some_and(|entry| {
-            let stands = |holder: &Holder| need.leaves_of(holder, session).is_some();
-            entry.is_moved_by_another(session, need) || entry.holders.iter().any(stands)
-        })
+        self.is_unknown(inode, session, need)
+            || self.inodes.get(inode).is_some_and(|entry| {
+                let stands = |holder: &Holder| leaves(need, holder, session).is_some();
+                entry.is_moved_by_another(session, need) || entry.holders.iter().any(stands)
+            })
     }
 
     /// Queues for an inode; `pinned`: the session cannot let go of it before it is answered.
@@ -241,14 +230,20 @@ impl Delegations {
         let pinned = || entry.waiting.iter().filter(|waiting| waiting.pinned);
         let goes = |waiting: &&QueuedOperation| entry.mover.is_none_or(|mover| mover == waiting.session);
         let Some(first) = pinned().find(goes).filter(|first| first.ticket == ticket.0) else { return false };
+        if self.is_unknown(inode, first.session, Need::Change) {
+            return false;
+        }
         let mut in_the_way =
-            entry.holders.iter().filter(|holder| Need::Change.leaves_of(holder, first.session).is_some());
+            entry.holders.iter().filter(|holder| leaves(Need::Change, holder, first.session).is_some());
         in_the_way.all(|holder| pinned().any(|waiting| waiting.session == holder.session))
     }
 
     /// From now on this session alone moves the inode's inline content. `false`: another one does.
     pub fn claim(&mut self, inode: InodeId, session: SessionId) -> bool {
         let mover = &mut self.inodes.or_default(inode).mover;
+        if mover.is_none() {
+            self.slots.add(session, inode.slot(), DelegationMode::Exclusive);
+        }
         *mover.get_or_insert(session) == session
     }
 
@@ -258,6 +253,7 @@ impl Delegations {
             && entry.mover == Some(session)
         {
             entry.mover = None;
+            self.slots.remove(session, inode.slot());
         }
         self.tidy(inode);
     }
@@ -294,6 +290,9 @@ impl Delegations {
     /// Whether a session that only looks would be given a reader's delegation at once, by the same rules as [`Delegations::give`], or
     /// has it already: it may have forgotten the content.
     pub fn is_free_to_read(&self, inode: InodeId, session: SessionId, now_ms: u64) -> bool {
+        if self.is_unknown(inode, session, Need::Grant(DelegationMode::Shared)) {
+            return false;
+        }
         let Some(entry) = self.inodes.get(inode) else { return self.held < MAX_HELD };
         let reads = |holder: &Holder| match holder.session == session {
             true => holder.mode != DelegationMode::Uncached && holder.revoking.is_none(),
@@ -336,12 +335,14 @@ impl Delegations {
             Some(holder) => {
                 holder.mode = if holder.mode == DelegationMode::Exclusive { holder.mode } else { mode };
                 holder.seq = seq;
+                self.slots.raise(session, inode.slot(), holder.mode);
                 holder.mode
             }
             None if self.held >= MAX_HELD => DelegationMode::None,
             None => {
                 entry.holders.push(Holder { session, mode, seq, revoking: None });
                 self.held += 1;
+                self.slots.add(session, inode.slot(), mode);
                 mode
             }
         }
@@ -377,6 +378,7 @@ impl Delegations {
         if gone {
             entry.holders.swap_remove(at);
             self.held -= 1;
+            self.slots.remove(session, returned.inode.slot());
         }
         // What is given back unasked answers nothing.
         if recalled.is_some() && (done || gone) {
@@ -428,13 +430,28 @@ impl Delegations {
     /// A session ended: all it had is free.
     pub fn end_session(&mut self, session: SessionId) {
         self.unconfirmed.remove(&session);
+        self.slots.confirmed(session);
         self.recalls.end_session(session);
-        let held = &mut self.held;
-        self.inodes.retain(|_, entry| {
-            let before = entry.holders.len();
-            entry.holders.retain(|holder| holder.session != session);
-            *held -= before - entry.holders.len();
-            entry.mover = entry.mover.filter(|mover| *mover != session);
+        self.drop_all(session, &|_| true);
+    }
+
+    /// A session was not told after all of what it was given in a slot where it had nothing before.
+    pub fn take_back(&mut self, session: SessionId, slot: Slot) {
+        self.drop_all(session, &|inode: InodeId| inode.slot() == slot);
+        self.slots.not_written((session, slot));
+    }
+
+    fn drop_all(&mut self, session: SessionId, of: &dyn Fn(InodeId) -> bool) {
+        let (held, slots) = (&mut self.held, &mut self.slots);
+        self.inodes.retain(|inode, entry| {
+            if of(inode) {
+                let before = entry.holders.len();
+                entry.holders.retain(|holder| holder.session != session);
+                let mover = entry.mover.take_if(|mover| *mover == session);
+                let gone = before - entry.holders.len();
+                *held -= gone;
+                (0..gone + usize::from(mover.is_some())).for_each(|_| slots.remove(session, inode.slot()));
+            }
             !entry.is_idle()
         });
     }
@@ -459,6 +476,7 @@ impl Delegations {
         for holder in entry.holders.drain(..) {
             self.held -= 1;
             self.recalls.remove(holder.session, inode);
+            self.slots.remove(holder.session, inode.slot());
         }
         self.tidy(inode);
     }

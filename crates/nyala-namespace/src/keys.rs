@@ -41,6 +41,8 @@ pub const COMMITTED: u8 = b'C';
 pub const FILE_LOCKS: u8 = b'L';
 /// Tag of the files on which a session has locks.
 pub const SESSION_LOCK: u8 = b'K';
+/// Tag of slots that a session may hold delegations in: see [`crate::held_slots`].
+pub const HELD: u8 = b'H';
 /// Tag of sessions that a storage target has not confirmed to refuse.
 pub const FENCE: u8 = b'F';
 /// Tag of single values: see [`inode_count`] and [`sequence_range`].
@@ -55,6 +57,7 @@ pub const MIRROR: u8 = b'Q';
 const RUN: &[u8] = b"run";
 const TAKEN: &[u8] = b"slot";
 const GIVEN: &[u8] = b"given";
+const HELD_BY: &[u8] = b"held";
 
 /// Tags of rows that belong to a slot, in order: their keys go on with an inode, whose first two bytes are its slot, or with the slot.
 pub const OF_SLOTS: [u8; 9] = [DATA, ENTRY, GARBAGE, INODE, FILE_LOCKS, NEXT, OPEN, TRUNCATE, XATTR];
@@ -148,6 +151,22 @@ pub fn session(session: SessionId) -> Key {
 /// Session of a [`session`] key.
 pub fn parse_session(key: &[u8]) -> Option<SessionId> {
     Some(SessionId(u64::from_be_bytes(key.strip_prefix(&[SESSION])?.try_into().ok()?)))
+}
+
+/// Key that says that a session may hold delegations in a slot.
+pub fn held(session: SessionId, slot: Slot) -> Key {
+    Key::tagged(HELD, &[&session.0.to_be_bytes(), &slot.0.to_be_bytes()])
+}
+
+/// Session and slot of a [`held`] key.
+pub fn parse_held(key: &[u8]) -> Option<(SessionId, Slot)> {
+    let (session, slot) = key.strip_prefix(&[HELD])?.split_first_chunk::<8>()?;
+    Some((SessionId(u64::from_be_bytes(*session)), Slot(u16::from_be_bytes(slot.try_into().ok()?))))
+}
+
+/// Key of the newest run that wrote [`held`] rows: of one that did not, they say nothing.
+pub fn held_by() -> Key {
+    Key::tagged(MISC, &[HELD_BY])
 }
 
 /// Key of a kept reply: a ring of [`REPLY_WINDOW`] places for each session.

@@ -97,6 +97,11 @@ pub fn found(tables: &dyn View, terms: impl IntoIterator<Item = u64>) -> Result<
     Ok(terms.into_iter().find(|first| *first > led).map(|first| first - 1))
 }
 
+/// The newest run before this one that is known.
+pub fn last_before(tables: &dyn View, boot: u64) -> Result<Option<u32>, WireError> {
+    Ok(known(tables)?.into_iter().map(|known| known.run).filter(|run| *run < number(boot)).max())
+}
+
 /// Up to which position what was answered in a run is there.
 pub fn survived(tables: &dyn View, run: u32) -> Result<u64, WireError> {
     let runs = known(tables)?;

@@ -81,15 +81,15 @@ impl Driver {
         }
     }
 
-    /// Makes the root directory, if it is to be here and is not, and takes up what the last run left.
-    pub async fn start(self: &Rc<Self>, time: Time) -> Result<(), WireError> {
+    /// Makes the root directory, if it is to be here and is not, and takes up what the last run left ([`Server::start`]).
+    pub async fn start(self: &Rc<Self>, time: Time, all_answered: bool) -> Result<(), WireError> {
         let made = self.server.borrow_mut().make_root(time)?;
         if made {
             self.state.flusher.flushed().await?;
             self.state.durable().await?;
         }
         let mut effects = Vec::new();
-        self.server.borrow_mut().start(self.moment(), &mut effects)?;
+        self.server.borrow_mut().start(self.moment(), all_answered, &mut effects)?;
         self.due_ms.set(self.server.borrow().next_wake());
         self.carry_out(effects.drain(..));
         Ok(())

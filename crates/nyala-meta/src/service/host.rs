@@ -221,8 +221,9 @@ impl Host {
         let seed = u64::from_le_bytes(super::random::<8>()?);
         let state = Rc::new(state);
         let driver = Rc::new(Driver::new(state.clone(), seed, self.split_above));
-        driver.start(nyala_transport::wall_clock()).await?;
-        tracing::info!(server = %state.me, target = %self.me, boot = state.boot, "metadata server is up");
+        let all_answered = self.group().is_some_and(|group| group.has_all_answered());
+        driver.start(nyala_transport::wall_clock(), all_answered).await?;
+        tracing::info!(server = %state.me, target = %self.me, boot = state.boot, all_answered, "metadata server is up");
         tokio::task::spawn_local(driver.clone().keep_time());
         tokio::task::spawn_local(garbage::collect(state.clone()));
         tokio::task::spawn_local(fence::settle::settle(state.clone()));

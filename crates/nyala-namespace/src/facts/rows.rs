@@ -61,7 +61,9 @@ impl Found {
             Some(&(keys::PREPARED | keys::COMMITTED | keys::NEXT)) => server_fact(key, value),
             Some(&keys::MISC) if *key == *keys::inode_count() => server_fact(key, value),
             // Nothing that others could contradict.
-            Some(&(keys::SESSION | keys::FENCE | keys::MISC | keys::MIRROR | keys::ASIDE)) => return Ok(Some(())),
+            Some(&(keys::SESSION | keys::HELD | keys::FENCE | keys::MISC | keys::MIRROR | keys::ASIDE)) => {
+                return Ok(Some(()));
+            }
             _ => None,
         };
         Ok(fact.map(|fact| self.facts.push(fact)))

@@ -61,9 +61,8 @@ fn move_to(change: &mut Change, env: &Env, inode: InodeId, layout: &Layout) -> S
     if change.has(&keys::moved_garbage(inode, layout))? {
         return Err(ErrorCode::BUSY.with("chunk files of these names are still to be removed").into());
     }
-    if file.inline_version.is_none() {
-        change.put_record(keys::moved_garbage(inode, old), &GarbageRecord::of(old.clone()));
-    }
+    // Also where the content is inline: a client that died may have sent data beside it.
+    change.put_record(keys::moved_garbage(inode, old), &GarbageRecord::of(old.clone()));
     let record = change.inode_mut(inode)?;
     record.file.as_mut().ok_or(ErrorCode::INVALID)?.layout = layout.clone();
     Ok(MetaReply::Done)

@@ -19,7 +19,13 @@ pub fn comes_first(state: &State, op: &MetaOp) -> bool {
 pub fn is_admitted(state: &State, request: &MetaRequest) -> bool {
     comes_first(state, &request.op)
         || matches!(request.op, MetaOp::SessionClose)
-        || (state.replays.over() && (state.delegations.recovered() || is_needed(state, request)))
+        || (state.replays.over() && (nobody_is_awaited(state, request) || is_needed(state, request)))
+}
+
+/// Whether clients of before the restart have said what they keep, or may keep nothing but what the request then waits for.
+fn nobody_is_awaited(state: &State, request: &MetaRequest) -> bool {
+    let delegations = &state.delegations;
+    delegations.recovered() || (delegations.are_bounded() && !delegations.is_unconfirmed(request.session))
 }
 
 /// Whether clients of before the restart need the answer to return what they keep.

@@ -19,6 +19,7 @@ use super::io::{Durability, Ticket, Token};
 use super::lock_wait;
 use super::recall::Recall;
 use super::replay_compare::is_same;
+use super::replay_outcome::was_done;
 use super::room::RoomGate;
 use super::slots::gate;
 use super::state::{Progress, State, Task};
@@ -278,15 +279,14 @@ impl ChangeRequest {
         let kept = match self.leave.is_new() {
             true => None,
             false => {
-                let kept = state.ground.run(&Caller::of(&self.request), None, |c, _| replies::kept(&c, &self.request));
                 if self.again.is_some() {
-                    // Or a later reply of the session is in its place.
-                    self.was_there = !matches!(kept, Ok(None));
+                    self.was_there = was_done(state, &self.request);
                     return Ok(self.next(match self.was_there {
                         true => Phase::Done(Vec::new()),
                         false => Phase::Memory(RoomGate::default()),
                     }));
                 }
+                let kept = state.ground.run(&Caller::of(&self.request), None, |c, _| replies::kept(&c, &self.request));
                 kept.map_err(settled_fault)?
             }
         };

@@ -31,7 +31,7 @@ pub struct DeferredUnlinks {
 impl Task for DeferredUnlinks {
     fn step(&mut self, state: &mut State) -> Progress {
         let due = self.due_ms.is_some_and(|due_ms| state.now.ms >= due_ms);
-        if due && state.now.serving && state.delegations.recovered() {
+        if due && state.now.serving && state.delegations.are_bounded() {
             // What cannot be read now is tried again at the next look.
             let held = state.ground.tables.deferred().unwrap_or_default();
             for &inode in

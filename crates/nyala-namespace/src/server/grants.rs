@@ -2,6 +2,7 @@
 
 //! What replies show and grant. The bookkeeping, and its failure model, is [`crate::delegations`].
 
+use super::held;
 use super::state::State;
 use crate::delegations::Need;
 use nyala_wire::meta::{ANSWER_HEAD_BYTES, DelegationMode, Grants, MetaOp, MetaReply, MetaRequest, Want};
@@ -125,5 +126,13 @@ pub fn grant(
         }
         _ => DelegationMode::None,
     };
-    given
+    if held::keep(state) { given } else { nothing(seq, reply) }
+}
+
+/// There was no room to write down who holds it.
+fn nothing(seq: u64, reply: &mut MetaReply) -> Grants {
+    if let MetaReply::Listing(listing) = reply {
+        listing.entries.iter_mut().for_each(|entry| entry.attr = None);
+    }
+    Grants { seq, ..Grants::default() }
 }

@@ -15,6 +15,7 @@ struct Inner {
     view: MemView,
     log: Vec<Batch>,
     written: usize,
+    full: bool,
 }
 
 /// Tables in memory.
@@ -27,7 +28,7 @@ impl MemTables {
         let mut view = MemView::default();
         log.iter().for_each(|batch| view.apply(batch));
         let written = log.len();
-        MemTables(Rc::new(RefCell::new(Inner { view, log, written })))
+        MemTables(Rc::new(RefCell::new(Inner { view, log, written, full: false })))
     }
 
     /// What is in them.
@@ -43,6 +44,11 @@ impl MemTables {
     /// Number of batches that were applied.
     pub fn applied(&self) -> usize {
         self.0.borrow().log.len()
+    }
+
+    /// Whether there is no room for what makes them larger.
+    pub fn set_full(&self, full: bool) {
+        self.0.borrow_mut().full = full;
     }
 
     /// Everything that is applied is written.
@@ -83,7 +89,7 @@ impl Tables for MemTables {
         false
     }
 
-    fn admits(&self, _: ChangeKind) -> bool {
-        true
+    fn admits(&self, kind: ChangeKind) -> bool {
+        !self.0.borrow().full || kind != ChangeKind::Grows
     }
 }

@@ -25,6 +25,7 @@ mod exclusive;
 mod forget;
 mod grants;
 mod ground;
+mod held;
 mod identity;
 mod implicit_open;
 pub mod io;
@@ -89,14 +90,16 @@ impl Server {
         root.map_or(Ok(false), |batch| self.state.apply(&batch).map(|()| true))
     }
 
-    /// Takes up what the last run left in the tables, and begins what a server does by itself. An error: the tables cannot be read.
-    pub fn start(&mut self, now: Moment, effects: &mut Vec<Effect>) -> Result<(), WireError> {
+    /// Takes up what the last run left in the tables, and begins what a server does by itself. `all_answered`: nothing is missing in the
+    /// tables that the last run answered for. An error: the tables cannot be read.
+    pub fn start(&mut self, now: Moment, all_answered: bool, effects: &mut Vec<Effect>) -> Result<(), WireError> {
         self.state.now = now;
-        recover::recover(&mut self.state)?;
+        let whole = recover::recover(&mut self.state, all_answered)?;
         self.state.begin(replay::DoAgain::default());
         self.state.begin(session_expiry::Expire::default());
         self.state.begin(resolve_doubts::ResolveDoubts::default());
         self.state.begin(forget::Forget::default());
+        self.state.begin(held::ForgetHeld::new(whole));
         self.state.begin(deferred_unlink::DeferredUnlinks::default());
         slots::follow_map(&mut self.state)?;
         self.state.begin(slots::GiveSlots::default());

@@ -182,7 +182,7 @@ impl Prepare {
         let Ok(Prepared::New { locks, .. }) = self.look(state) else { return true };
         let inodes: Vec<InodeId> = locks.iter().filter_map(LockKey::inode).collect();
         // Some of these may go.
-        state.delegations.recovered() && self.recall.clear(state, &inodes, Need::Remove)
+        state.delegations.are_bounded() && self.recall.clear(state, &inodes, Need::Remove)
     }
 
     fn prepare(&mut self, state: &mut State) -> Result<Vec<PartResult>, WireError> {

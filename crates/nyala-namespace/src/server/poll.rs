@@ -4,6 +4,7 @@
 //! model, is [`crate::delegations`].
 
 use super::grants;
+use super::held;
 use super::io::{Durability, Note, Ticket, Token};
 use super::state::{Progress, State, Task};
 use super::waits::{Event, Wait};
@@ -24,8 +25,13 @@ pub fn poll(state: &mut State, token: Token, session: SessionId, boot: u64, (kep
     if kept.len().max(moving.len()) > MAX_DELEGATIONS {
         return state.reply(token, Err(too_many()));
     }
-    if boot == state.boot && state.delegations.confirm(session, kept, moving) {
-        state.note(Note::Confirmed);
+    if boot == state.boot && state.delegations.is_unconfirmed(session) {
+        if state.delegations.confirm(session, kept, moving) {
+            state.note(Note::Confirmed);
+        }
+        if let Err(error) = held::keep_confirmed(state) {
+            state.note(Note::NotForgotten(error));
+        }
         state.wake(Event::Delegations);
     }
     state.polls.insert(session);

@@ -2,10 +2,10 @@
 
 //! What a server finds in its tables when it starts: sessions, prepared and decided transactions, truncations.
 
+use super::held;
 use super::replays::Replays;
 use super::state::{Promise, State};
 use super::telling::TellAgain;
-use crate::delegations::Delegations;
 use crate::keys;
 use crate::records::{CommittedRecord, DirPart, InodeRecord, PreparedRecord, SessionRecord, TruncateRecord};
 use crate::tx::participant;
@@ -28,8 +28,8 @@ pub fn root(state: &State, now: Time) -> Result<Option<Batch>, WireError> {
     Ok(Some(batch))
 }
 
-/// Takes up what the last run left.
-pub fn recover(state: &mut State) -> Result<(), WireError> {
+/// Takes up what the last run left. `all_answered`: nothing is missing that it answered for. Whether nothing is missing at all.
+pub fn recover(state: &mut State, all_answered: bool) -> Result<bool, WireError> {
     let (mut caching, mut silent) = (BTreeSet::new(), BTreeSet::new());
     for (key, value) in rows(state, keys::SESSION)? {
         if let Some(session) = keys::parse_session(&key) {
@@ -41,7 +41,8 @@ pub fn recover(state: &mut State) -> Result<(), WireError> {
             caching.extend(record.caches.filter(|caches| *caches).map(|_| session));
         }
     }
-    state.delegations = Delegations::recovering(caching.iter().copied());
+    let held::TakenUp { may_hold, whole } = held::take_up(state, caching.into_iter(), all_answered)?;
+    state.delegations.recover(may_hold, keys::first_sequence(state.boot));
     for (key, value) in rows(state, keys::PREPARED)? {
         let tx = parse_tx(&key).ok_or_else(|| ErrorCode::IO.with("a prepared transaction cannot be read"))?;
         let record: PreparedRecord = codec::decode(&value)?;
@@ -61,8 +62,8 @@ pub fn recover(state: &mut State) -> Result<(), WireError> {
         let record: TruncateRecord = codec::decode(&value)?;
         truncations.extend(keys::parse_inode(&key).map(|inode| (inode, record)));
     }
-    state.replays = Replays::new(silent, truncations);
-    Ok(())
+    state.replays = Replays::new(silent, truncations, whole);
+    Ok(whole)
 }
 
 /// Keys and values.

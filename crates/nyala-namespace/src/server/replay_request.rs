@@ -4,11 +4,14 @@
 
 use super::grants;
 use super::io::Token;
+use super::replay_outcome::was_done;
+use super::replay_rest::note_open;
+use super::replays::check;
 use super::state::{Progress, State, Task};
 use super::waits::{Event, Wait};
 use crate::runs;
-use nyala_wire::meta::{MetaReply, Replay};
-use nyala_wire::{ErrorCode, SessionId, WireError};
+use nyala_wire::meta::{Acknowledged, MetaOp, MetaReply, MetaRequest, Replay};
+use nyala_wire::{ErrorCode, SessionId, WireError, codec};
 
 /// A client says what is to be done again.
 pub fn arrive(state: &mut State, token: Token, session: SessionId, replay: &Replay) {
@@ -19,7 +22,10 @@ pub fn arrive(state: &mut State, token: Token, session: SessionId, replay: &Repl
         return state.reply(token, Ok(grants::plain(&MetaReply::Done)));
     }
     if state.replays.is_silent(session) {
-        state.replays.said.insert(session);
+        match state.replays.over() {
+            true => drop(state.replays.silent.remove(&session)),
+            false => drop(state.replays.said.insert(session)),
+        }
         state.wake(Event::Replays);
     }
     state.run(Said { token, session });
@@ -30,12 +36,30 @@ fn take(state: &mut State, session: SessionId, replay: &Replay) -> Result<(), Wi
     if replay.run.is_some_and(|run| run != runs::number(state.boot)) {
         return Err(ErrorCode::NOT_READY.with("this was said to another run of the server; say it to this one"));
     }
-    let replays = &mut state.replays;
-    if !replays.is_silent(session) || replays.said.contains(&session) {
+    if !state.replays.is_silent(session) || state.replays.said.contains(&session) {
         return Ok(());
     }
-    replays.keep(session, &replay.changes)?;
-    replays.open(session, &replay.open)
+    if state.replays.over() {
+        look_for(state, session, &replay.changes)?;
+        replay.open.iter().for_each(|inode| note_open(state, *inode, session));
+        return Ok(());
+    }
+    state.replays.keep(session, &replay.changes)?;
+    state.replays.open(session, &replay.open)
+}
+
+/// This server has everything that was answered for. A client says all the same what it does not know to be on disk, if it cannot find
+/// out what is left; what has left no trace is lost after all, and it is told.
+fn look_for(state: &mut State, session: SessionId, changes: &[Acknowledged]) -> Result<(), WireError> {
+    for change in changes {
+        let number = check(session, change)?;
+        let request: MetaRequest = codec::decode(&change.request)?;
+        let leaves_a_reply = !matches!(request.op, MetaOp::Open { .. } | MetaOp::PutInlines { .. });
+        if leaves_a_reply && !was_done(state, &request) {
+            state.replays.lost.entry(session).or_default().push(number);
+        }
+    }
+    Ok(())
 }
 
 /// Answers a client once its changes are done again.

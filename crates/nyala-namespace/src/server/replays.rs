@@ -38,9 +38,13 @@ pub struct Replays {
 }
 
 impl Replays {
-    /// After a start, with all sessions of before.
-    pub fn new(silent: BTreeSet<SessionId>, truncations: BTreeMap<InodeId, TruncateRecord>) -> Replays {
-        Replays { over: silent.is_empty(), silent, truncations, ..Replays::default() }
+    /// After a start, with all sessions of before. `all_answered`: there is nothing to be done again, so nobody waits for anybody else.
+    pub fn new(
+        silent: BTreeSet<SessionId>,
+        truncations: BTreeMap<InodeId, TruncateRecord>,
+        all_answered: bool,
+    ) -> Replays {
+        Replays { over: silent.is_empty() || all_answered, silent, truncations, ..Replays::default() }
     }
 
     /// Whether nobody has anything left to say.
@@ -99,7 +103,7 @@ impl Replays {
 }
 
 /// The sequence number of a change that a session's client says it was told is done.
-fn check(session: SessionId, change: &Acknowledged) -> Result<u64, WireError> {
+pub fn check(session: SessionId, change: &Acknowledged) -> Result<u64, WireError> {
     let request: MetaRequest = codec::decode(&change.request)?;
     let repair = matches!(request.op, MetaOp::Repair(_) | MetaOp::Spill { .. });
     if request.session != session || request.sequence == 0 || !request.op.is_change() || repair {

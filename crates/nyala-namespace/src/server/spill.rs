@@ -6,6 +6,7 @@
 
 use super::backoff::Backoff;
 use super::grants;
+use super::held;
 use super::io::Token;
 use super::recall::Recall;
 use super::slots::gate;
@@ -49,6 +50,7 @@ impl Spill {
             Err(_) => return self.backoff.wait(Event::Released, state.now.ms).map(Some),
         }
         match self.recall.claim(state, inode) {
+            true if !held::keep(state) => Err(ErrorCode::NO_SPACE.with("no room to note who moves the file's content")),
             true => Ok(None),
             false => self.backoff.wait(Event::Delegations, state.now.ms).map(Some),
         }

@@ -5,6 +5,7 @@
 //! changes.
 
 use nyala_namespace::delegations::{Delegations, Need};
+use nyala_namespace::held_slots::MayHold;
 use nyala_wire::meta::{DelegationMode, Returned, Revocation};
 use nyala_wire::{InodeId, SessionId};
 use proptest::prelude::*;
@@ -149,6 +150,13 @@ fn need(what: u8) -> Need {
     }
 }
 
+/// After a restart that says nothing of what sessions held.
+fn recovering(sessions: impl IntoIterator<Item = SessionId>) -> Delegations {
+    let mut delegations = Delegations::default();
+    delegations.recover(sessions.into_iter().map(|session| (session, MayHold::Anything)).collect(), u64::MAX);
+    delegations
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
@@ -285,7 +293,7 @@ fn a_file_that_goes_to_and_fro_is_best_used_uncached() {
 
 #[test]
 fn after_a_restart_everybody_has_to_let_go_first() {
-    let mut delegations = Delegations::recovering([SessionId(1), SessionId(2)]);
+    let mut delegations = recovering([SessionId(1), SessionId(2)]);
     assert!(!delegations.recovered() && delegations.may_write(SessionId(1)));
     assert!(!delegations.confirm(SessionId(1), &[], &[]));
     assert!(!delegations.confirm(SessionId(1), &[], &[]), "once counts");
@@ -296,7 +304,7 @@ fn after_a_restart_everybody_has_to_let_go_first() {
 #[test]
 fn what_a_client_is_moving_when_its_server_restarts_it_alone_goes_on_moving() {
     let (a, b, inode) = (SessionId(1), SessionId(2), InodeId(9));
-    let mut delegations = Delegations::recovering([a, b]);
+    let mut delegations = recovering([a, b]);
     assert!(!delegations.confirm(a, &[], &[inode]));
     assert!(delegations.confirm(b, &[], &[]));
     assert!(!delegations.claim(inode, b) && !delegations.clear(inode, b, Need::Grant(DelegationMode::Exclusive), 0));
@@ -308,7 +316,7 @@ fn what_a_client_is_moving_when_its_server_restarts_it_alone_goes_on_moving() {
 #[test]
 fn what_a_client_cannot_let_go_of_after_a_restart_stays_its_own_and_keeps_nobody_else_out() {
     let (a, b, inode) = (SessionId(1), SessionId(2), InodeId(9));
-    let mut delegations = Delegations::recovering([a]);
+    let mut delegations = recovering([a]);
     let kept = Returned { inode, keep: DelegationMode::Exclusive, seq: 7_000, open: false };
     assert!(delegations.confirm(a, &[kept], &[]));
     assert!(delegations.recovered() && delegations.may_write(a));

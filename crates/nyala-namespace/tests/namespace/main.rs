@@ -16,3 +16,4 @@ mod replay;
 mod server;
 #[path = "../support/mod.rs"]
 mod support;
+mod taken_over;

@@ -57,6 +57,19 @@ fn data_goes_where_it_is_not_to_stay_and_its_chunk_files_of_before_are_removed()
     assert!(View::get(&server.view, &keys::moved_garbage(inode, &old)).unwrap().is_some());
 }
 
+/// Somebody may have sent data beside it, and died.
+#[test]
+fn chunk_files_beside_inline_content_are_removed_too() {
+    let mut server = Server::new();
+    let entry = entry(InodeId::ROOT, "f", 0o600);
+    let pattern = StripePattern { num_targets: 2, inline_bytes: 4096, ..StripePattern::default() };
+    let inode = server.made(MetaOp::Mknod { entry, kind: FileKind::File, rdev: 0, pattern: Some(pattern) }).inode;
+    let old = layout(&mut server, inode);
+    let new = elsewhere(&mut server, inode, 1, &old.targets).unwrap();
+    assert_eq!(server.run(MetaOp::MoveData { inode, layout: new }), Ok(MetaReply::Done));
+    assert!(View::get(&server.view, &keys::moved_garbage(inode, &old)).unwrap().is_some());
+}
+
 #[test]
 fn what_is_open_elsewhere_or_was_moved_meanwhile_is_not_moved() {
     let mut server = Server::new();

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Tasks that never end.
-const ALWAYS: usize = 7;
+const ALWAYS: usize = 8;
 
 /// Whom an answer is for.
 enum Asker {
@@ -37,6 +37,8 @@ pub struct Node {
     durable: usize,
     /// How often it was started: messages to an earlier process are lost with it.
     pub boot: u64,
+    /// Only its process died: nothing is missing that it answered for.
+    all_answered: bool,
     pub split_above: u64,
     server: Option<Server>,
     now_ms: u64,
@@ -66,6 +68,7 @@ impl Node {
             durable,
             tables: MemTables::of(log),
             boot,
+            all_answered: false,
             split_above,
             server: None,
             now_ms: 0,
@@ -86,7 +89,9 @@ impl Node {
         };
         let mut log = self.tables.log();
         log.truncate(left);
+        let answered = power.is_none();
         *self = Node::down((self.me, self.split_above), log, self.durable, self.boot);
+        self.all_answered = answered;
     }
 
     /// Every start gets a range of inode numbers that no server had before, whatever was lost.
@@ -98,7 +103,7 @@ impl Node {
         self.tables = MemTables::of(log);
         let identity = Identity { target: self.me, boot: self.boot, seed: self.boot, split_above: self.split_above };
         let mut server = Server::new(identity, Box::new(self.tables.clone()), Arc::new(map.clone()));
-        server.start(self.moment(), &mut self.effects).expect("the tables can be taken up");
+        server.start(self.moment(), self.all_answered, &mut self.effects).expect("the tables can be taken up");
         self.server = Some(server);
         self.up = true;
     }

@@ -155,7 +155,7 @@ impl Machines {
         let mut effects = Vec::new();
         let machine = &mut self.list[at];
         let now = machine.moment(self.since);
-        machine.server.start(now, &mut effects).unwrap();
+        machine.server.start(now, false, &mut effects).unwrap();
         effects.into_iter().for_each(|effect| self.carry_out(at, effect));
         self.run();
     }

@@ -169,6 +169,11 @@ impl GroupShell {
         self.state.borrow().replica.serves(monotonic_ms())
     }
 
+    /// Whether nothing is missing here that primaries before this one have answered for.
+    pub fn has_all_answered(&self) -> bool {
+        self.state.borrow().replica.has_all_answered()
+    }
+
     /// The map by which it is primary, if it [`serves`](Self::serves).
     pub fn leads_by(&self) -> Option<Arc<ClusterMap>> {
         self.serves().then(|| self.state.borrow().map.clone())

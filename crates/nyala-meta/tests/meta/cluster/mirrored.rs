@@ -5,6 +5,7 @@
 use crate::cluster::OWNER;
 use crate::cluster::durable::{chunk_files, put};
 use crate::cluster::harness::{Running, free_address, on_thread, told};
+use crate::cluster::keys::answer;
 use nyala_client::{Client, ClientConfig};
 use nyala_meta::MetaConfig;
 use nyala_mgmt::MgmtConfig;
@@ -12,10 +13,11 @@ use nyala_storage::{StorageConfig, TargetSpec};
 use nyala_store::testing::Machine;
 use nyala_store::{Options, Store};
 use nyala_transport::member::MgmtClient;
-use nyala_transport::{HandshakeConfig, Role, Secret};
-use nyala_wire::InodeId;
+use nyala_transport::{Connection, HandshakeConfig, Role, Secret};
 use nyala_wire::map::{ClusterMap, MemberState, TargetKind};
+use nyala_wire::meta::{MetaOp, MetaRequest, NewEntry, Owner, Want};
 use nyala_wire::mgmt::{GroupOrder, MgmtReply, MgmtRequest};
+use nyala_wire::{InodeId, Name, SessionId, Time, codec, message_type};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -225,6 +227,57 @@ fn what_a_living_client_was_told_is_there_after_all_members_lost_power() {
             assert_eq!(other.lookup(InodeId::ROOT, name.as_bytes()).await.unwrap().inode, *dir, "{name}");
         }
         other.shutdown().await.unwrap();
+    });
+}
+
+/// A client that looks at a directory, has a file open that it made in a directory, and is never heard of again.
+async fn say_and_die(cluster: &Cluster, other: &Client, dir: InodeId) {
+    let secret = Secret::load(&cluster.path("secret")).unwrap();
+    let cluster_id = u128::from_le_bytes(other.map().cluster.0);
+    let handshake = HandshakeConfig::new(secret, cluster_id, Role::Client, 0);
+    let to = Connection::connect(cluster.metas[0], &handshake).await.unwrap();
+    let entry = NewEntry { parent: dir, name: Name::new(b"open").unwrap(), perm: 0o644, umask: 0 };
+    let ops = [
+        MetaOp::SessionOpen { client: "dies:/".to_owned() },
+        MetaOp::Lookup { parent: InodeId::ROOT, name: Name::new(b"common").unwrap() },
+        MetaOp::Create { entry, exclusive: true },
+    ];
+    for (sequence, op) in (0..).zip(ops) {
+        let (owner, now, want) = (Owner::default(), Time::default(), Want::DELEGATIONS);
+        let session = SessionId(0xdead);
+        let request = MetaRequest { session, sequence, acked_below: 0, owner, now, op, want, caller: None, user: None };
+        answer(&to, message_type::META, codec::encode(&request)).await.unwrap();
+    }
+}
+
+/// A client dies at the moment when the primary does: others wait for it only where it may hold something, and who reads what it only read
+/// waits nowhere. Nobody waits for a session timeout (30 s).
+#[test]
+fn a_client_that_dies_with_the_primary_is_waited_for_only_where_it_worked() {
+    on_a_mirrored_server(async |cluster, client| {
+        let dir = async |name: &str| client.mkdir(InodeId::ROOT, name.as_bytes(), 0o755, OWNER).await.unwrap().inode;
+        let (mine, its, common) = (dir("mine").await, dir("its").await, dir("common").await);
+        assert!(
+            ![its, common].map(InodeId::slot).contains(&mine.slot()) && its.slot() != common.slot(),
+            "spread over slots"
+        );
+        say_and_die(cluster, &client, its).await;
+        // It is written down by now that nothing is missing.
+        // sleeps: the server looks every 5 s
+        tokio::time::sleep(Duration::from_secs(6)).await;
+        cluster.cut(0);
+        let began = Instant::now();
+        for n in 0..20 {
+            client.mkdir(mine, format!("dir{n}").as_bytes(), 0o755, OWNER).await.unwrap();
+        }
+        let late = cluster.client().await;
+        assert_eq!(late.lookup(InodeId::ROOT, b"common").await.unwrap().inode, common, "it only looked at it");
+        assert_eq!(late.lookup(mine, b"dir7").await.unwrap().kind, nyala_wire::FileKind::Directory);
+        assert!(began.elapsed() < Duration::from_secs(10), "they waited for the dead one: {:?}", began.elapsed());
+        assert_eq!(client.lookup(its, b"open").await.unwrap().size, 0, "that may be its own: its session ends first");
+        assert!(began.elapsed() > Duration::from_secs(20), "it was not waited for: {:?}", began.elapsed());
+        late.shutdown().await.unwrap();
+        client.shutdown().await.unwrap();
     });
 }
 

@@ -78,6 +78,15 @@ impl Machine {
 
     /// On tables that another run left.
     pub fn on(tables: MemTables, target: TargetId, map: ClusterMap, boot: u64) -> Machine {
+        Machine::start(tables, (target, boot), map, false)
+    }
+
+    /// The same for another member of a mirror group, which has everything that the run before answered for.
+    pub fn taking_over(tables: MemTables, target: TargetId, map: ClusterMap, boot: u64) -> Machine {
+        Machine::start(tables, (target, boot), map, true)
+    }
+
+    fn start(tables: MemTables, (target, boot): (TargetId, u64), map: ClusterMap, all_answered: bool) -> Machine {
         let batch = go_on_with(&tables, boot).unwrap();
         nyala_namespace::server::io::Tables::apply(&tables, &batch).unwrap();
         let identity = Identity { target, boot, seed: 7, split_above: 0 };
@@ -106,7 +115,7 @@ impl Machine {
         };
         machine.server.make_root(Time::default()).unwrap();
         let mut effects = Vec::new();
-        machine.server.start(machine.moment(), &mut effects).unwrap();
+        machine.server.start(machine.moment(), all_answered, &mut effects).unwrap();
         machine.carry_out(effects);
         machine
     }
