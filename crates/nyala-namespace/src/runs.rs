@@ -97,9 +97,16 @@ pub fn found(tables: &dyn View, terms: impl IntoIterator<Item = u64>) -> Result<
     Ok(terms.into_iter().find(|first| *first > led).map(|first| first - 1))
 }
 
-/// The newest run before this one that is known.
-pub fn last_before(tables: &dyn View, boot: u64) -> Result<Option<u32>, WireError> {
-    Ok(known(tables)?.into_iter().map(|known| known.run).filter(|run| *run < number(boot)).max())
+/// Whether the run before this one lacked nothing that earlier ones had answered for, and noted where clients hold delegations.
+pub fn was_whole(tables: &dyn View, boot: u64) -> Result<bool, WireError> {
+    let by = tables.get(&keys::held_by())?.and_then(|row| row[..].try_into().ok()).map(u32::from_le_bytes);
+    let last = known(tables)?.into_iter().map(|known| known.run).filter(|run| *run < number(boot)).max();
+    Ok(by.is_some_and(|by| last.is_none_or(|last| last <= by)))
+}
+
+/// Notes that of a run.
+pub fn is_whole(boot: u64, batch: &mut Batch) {
+    batch.put(keys::held_by(), number(boot).to_le_bytes());
 }
 
 /// Up to which position what was answered in a run is there.

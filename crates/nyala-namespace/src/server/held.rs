@@ -76,7 +76,7 @@ pub fn take_up(
     sessions: impl Iterator<Item = SessionId>,
     all_answered: bool,
 ) -> Result<TakenUp, WireError> {
-    let whole = all_answered && was_whole(state)?;
+    let whole = all_answered && runs::was_whole(&*state.ground.tables, state.boot)?;
     let none = || if whole { MayHold::In(HashMap::new()) } else { MayHold::Anything };
     let mut may_hold: HashMap<SessionId, MayHold> = sessions.map(|session| (session, none())).collect();
     let mut found = Vec::new();
@@ -93,23 +93,11 @@ pub fn take_up(
     }
     let mut batch = Batch::new();
     match whole {
-        true => whole_by(state.boot, &mut batch),
+        true => runs::is_whole(state.boot, &mut batch),
         false => drop(batch.delete(keys::held_by())),
     }
     state.apply(&batch)?;
     Ok(TakenUp { may_hold, whole })
-}
-
-/// Whether the run before this one had everything, and wrote rows.
-fn was_whole(state: &State) -> Result<bool, WireError> {
-    let by = state.ground.tables.get(&keys::held_by())?;
-    let by = by.and_then(|row| row[..].try_into().ok()).map(u32::from_le_bytes);
-    let last = runs::last_before(&*state.ground.tables, state.boot)?;
-    Ok(by.is_some_and(|by| last.is_none_or(|last| last <= by)))
-}
-
-fn whole_by(boot: u64, batch: &mut Batch) {
-    batch.put(keys::held_by(), runs::number(boot).to_le_bytes());
 }
 
 /// Removes rows of what is not held any more, and says of them when they are whole. Never ends.
@@ -144,7 +132,7 @@ impl Task for ForgetHeld {
         }
         if !self.whole && state.replays.over() && state.delegations.recovered() {
             self.whole = true;
-            whole_by(state.boot, &mut batch);
+            runs::is_whole(state.boot, &mut batch);
         }
         if let Err(error) = state.apply(&batch) {
             state.note(Note::NotForgotten(error));

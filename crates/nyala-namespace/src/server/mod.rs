@@ -95,16 +95,7 @@ impl Server {
     pub fn start(&mut self, now: Moment, all_answered: bool, effects: &mut Vec<Effect>) -> Result<(), WireError> {
         self.state.now = now;
         let whole = recover::recover(&mut self.state, all_answered)?;
-        self.state.begin(replay::DoAgain::default());
-        self.state.begin(session_expiry::Expire::default());
-        self.state.begin(resolve_doubts::ResolveDoubts::default());
-        self.state.begin(forget::Forget::default());
-        self.state.begin(held::ForgetHeld::new(whole));
-        self.state.begin(deferred_unlink::DeferredUnlinks::default());
-        slots::follow_map(&mut self.state)?;
-        self.state.begin(slots::GiveSlots::default());
-        self.state.begin(slots::Purge::default());
-        self.state.begin(resplit::Resplits::default());
+        recover::begin(&mut self.state, whole)?;
         self.finish(effects);
         Ok(())
     }

@@ -2,10 +2,10 @@
 
 //! What a server finds in its tables when it starts: sessions, prepared and decided transactions, truncations.
 
-use super::held;
 use super::replays::Replays;
 use super::state::{Promise, State};
 use super::telling::TellAgain;
+use super::{deferred_unlink, forget, held, replay, resolve_doubts, resplit, session_expiry, slots};
 use crate::keys;
 use crate::records::{CommittedRecord, DirPart, InodeRecord, PreparedRecord, SessionRecord, TruncateRecord};
 use crate::tx::participant;
@@ -64,6 +64,21 @@ pub fn recover(state: &mut State, all_answered: bool) -> Result<bool, WireError>
     }
     state.replays = Replays::new(silent, truncations, whole);
     Ok(whole)
+}
+
+/// Begins what a server does by itself. `whole`: nothing is missing of what earlier runs answered for.
+pub fn begin(state: &mut State, whole: bool) -> Result<(), WireError> {
+    state.begin(replay::DoAgain::default());
+    state.begin(session_expiry::Expire::default());
+    state.begin(resolve_doubts::ResolveDoubts::default());
+    state.begin(forget::Forget::default());
+    state.begin(held::ForgetHeld::new(whole));
+    state.begin(deferred_unlink::DeferredUnlinks::default());
+    slots::follow_map(state)?;
+    state.begin(slots::GiveSlots::default());
+    state.begin(slots::Purge::default());
+    state.begin(resplit::Resplits::default());
+    Ok(())
 }
 
 /// Keys and values.

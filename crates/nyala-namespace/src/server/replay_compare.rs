@@ -2,10 +2,12 @@
 
 //! Whether a change that is done again comes to what its client was told. [`super::replay`] has the failure model.
 
+use super::ground::Caller;
 use super::state::State;
 use crate::keys;
 use crate::records::InodeRecord;
-use nyala_wire::meta::{ANSWER_HEAD_BYTES, MetaReply, PutOutcome};
+use crate::replies;
+use nyala_wire::meta::{ANSWER_HEAD_BYTES, MetaReply, MetaRequest, PutOutcome};
 use nyala_wire::{ErrorCode, InodeId, WireError, codec};
 
 /// Whether a change that was done again came to the same.
@@ -49,4 +51,9 @@ fn has_content(state: &State, inode: InodeId, version: u64) -> bool {
     let row = state.ground.tables.get(&keys::inode(inode)).ok().flatten();
     let record = row.and_then(|row| codec::decode::<InodeRecord>(&row).ok());
     record.and_then(|record| record.file?.inline_version).is_some_and(|now| now >= version)
+}
+
+/// Whether a change has left its reply, or a later one of its session is in that one's place. Some leave none ([`replies::keep`]).
+pub fn was_done(state: &mut State, request: &MetaRequest) -> bool {
+    !matches!(state.ground.run(&Caller::of(request), None, |change, _| replies::kept(&change, request)), Ok(None))
 }

@@ -3,11 +3,9 @@
 //! A change as it is done again. [`super::replay`] has the failure model.
 
 use super::change_request::{Again, ChangeRequest};
-use super::ground::Caller;
 use super::state::State;
 use crate::change::Made;
 use crate::keys;
-use crate::replies;
 use nyala_wire::meta::{Acknowledged, MetaOp, MetaReply, MetaRequest, PutInline, PutOutcome};
 use nyala_wire::{SessionId, WireError, codec};
 
@@ -46,9 +44,4 @@ fn only_taken(puts: &mut Vec<PutInline>, told: &mut Vec<PutOutcome>) {
     let mut each = taken.iter();
     puts.retain(|_| each.next().copied().unwrap_or_default());
     told.retain(|told| matches!(told, PutOutcome::Taken { .. }));
-}
-
-/// Whether a change has left its reply, or a later one of its session is in that one's place. Some leave none ([`replies::keep`]).
-pub fn was_done(state: &mut State, request: &MetaRequest) -> bool {
-    !matches!(state.ground.run(&Caller::of(request), None, |change, _| replies::kept(&change, request)), Ok(None))
 }

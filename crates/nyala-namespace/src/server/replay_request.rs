@@ -4,7 +4,7 @@
 
 use super::grants;
 use super::io::Token;
-use super::replay_outcome::was_done;
+use super::replay_compare::was_done;
 use super::replay_rest::note_open;
 use super::replays::check;
 use super::state::{Progress, State, Task};

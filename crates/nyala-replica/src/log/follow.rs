@@ -114,9 +114,7 @@ impl LogMember {
         }
         records.drain(..known);
         self.take_in(terms, records);
-        let term = self.view.as_ref().map_or(0, |view| view.group.term);
-        // The record that begins a term comes behind all that was answered for in those before.
-        self.followed |= self.role == MemberRole::Secondary && self.terms.term_of(self.last()) == term;
+        self.follow();
         let to_disk = to_disk.min(self.last());
         if to_disk > self.durable {
             self.out.push(LogEffect::Sync(to_disk));

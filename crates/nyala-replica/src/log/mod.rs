@@ -211,6 +211,12 @@ impl LogMember {
         self.leads() && self.copying.is_none() && (self.followed || self.breaks(LogRule::ClaimOnlyWhatFollowed))
     }
 
+    /// It has taken what its primary sent. The record that begins a term comes behind all that was answered for in those before.
+    fn follow(&mut self) {
+        let term = self.epoch().map_or(0, |(_, term)| term);
+        self.followed |= self.role == MemberRole::Secondary && self.terms.term_of(self.last()) == term;
+    }
+
     /// What it has.
     pub fn position(&self) -> Position {
         self.terms.position(self.last())
