@@ -122,6 +122,11 @@ impl Browser {
         self.wait(&format!("document.body !== null && document.body.innerText.includes({})", json!(text)));
     }
 
+    /// Whether pages that are opened from now on may run scripts of their own. [`Browser::evaluate`] does in any case.
+    pub fn let_scripts_run(&mut self, run: bool) {
+        self.call("Emulation.setScriptExecutionDisabled", json!({"value": !run}));
+    }
+
     /// Presses a key of the keyboard.
     pub fn press(&mut self, key: &str) {
         for kind in ["keyDown", "keyUp"] {

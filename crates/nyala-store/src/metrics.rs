@@ -69,6 +69,11 @@ pub fn write(page: &mut Page, stores: &[(&dyn Display, &Store)]) {
     each(&metrics::SEGMENTS, |stats| stats.segments);
     each(&metrics::MEMORY, |stats| stats.active_bytes + stats.frozen_bytes);
     each(&metrics::TABLES, |stats| stats.used_bytes);
+    let kept: Vec<(u64, u64)> = stores.iter().map(|(_, store)| store.kept_bytes()).collect();
+    let mut cache = page.family(&metrics::CACHE);
+    all.iter().zip(&kept).for_each(|((name, ..), (cached, _))| cache.value(&[name], *cached));
+    let mut buffer = page.family(&metrics::LOG_BUFFER);
+    all.iter().zip(&kept).for_each(|((name, ..), (_, buffered))| buffer.value(&[name], *buffered));
     let mut sync = page.family(&metrics::SYNC);
     all.iter().for_each(|(name, _, times)| sync.histogram(&[name], &times.sync.get()));
     let mut checkpoint = page.family(&metrics::CHECKPOINT);
@@ -106,5 +111,6 @@ mod tests {
         assert_eq!(value("nyala_store_sync_duration_seconds", "_count"), 1.0);
         assert_eq!(value("nyala_store_checkpoint_duration_seconds", "_count"), 1.0);
         assert_eq!(value("nyala_store_records", "_total"), 1.0);
+        assert!(value("nyala_store_log_buffer_bytes", "") > 0.0, "the record was in it");
     }
 }

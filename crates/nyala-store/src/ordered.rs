@@ -34,6 +34,10 @@ pub trait OrderedStore: Send + Sync {
     fn used_bytes(&self) -> u64 {
         0
     }
+    /// Memory of what was read of it and is kept, bytes; 0 if it keeps nothing by itself.
+    fn cached_bytes(&self) -> u64 {
+        0
+    }
     /// Applies all changes (in key order) and `meta`, atomically and durably.
     fn commit(&self, changes: &mut dyn Iterator<Item = Change<'_>>, meta: CheckpointMeta) -> Result<(), StoreError>;
 }

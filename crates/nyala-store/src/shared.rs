@@ -210,6 +210,11 @@ impl Shared {
         }
     }
 
+    /// Memory of pages of the tables, and of records that are not written, bytes.
+    pub(crate) fn kept_bytes(&self) -> (u64, u64) {
+        (self.ordered.cached_bytes(), self.log.buffered_bytes())
+    }
+
     pub(crate) fn stats(&self) -> Stats {
         let (active_bytes, all_bytes) = {
             let tables = self.tables.read();

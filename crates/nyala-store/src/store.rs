@@ -260,6 +260,11 @@ impl Store {
         self.shared().condition()
     }
 
+    /// Memory of pages of the tables, and of records that are not written, bytes.
+    pub(crate) fn kept_bytes(&self) -> (u64, u64) {
+        self.shared().kept_bytes()
+    }
+
     /// Times of syncs and checkpoints.
     pub(crate) fn times(&self) -> &Times {
         &self.shared().times

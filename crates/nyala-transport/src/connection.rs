@@ -159,7 +159,7 @@ impl Connection {
             ..Header::default()
         };
         let followed = shared.tracer.as_ref().and_then(|tracer| Some((tracer, tracer.id()?, Instant::now())));
-        if let Some((_, trace, _)) = followed {
+        if let Some(trace) = request.trace.or(followed.map(|(_, trace, _)| trace)) {
             header.flags |= flags::TRACED;
             header.log_position = trace;
         }

@@ -24,6 +24,8 @@ pub struct Request {
     pub payload: Vec<Bytes>,
     /// Give up waiting after this time; `None` waits as long as the connection lives.
     pub timeout: Option<Duration>,
+    /// The trace that it is followed under, whatever the connection's own tracer follows.
+    pub trace: Option<u64>,
 }
 
 impl Request {
@@ -42,6 +44,12 @@ impl Request {
     /// The same, with a payload.
     pub fn with_payload(mut self, payload: Vec<Bytes>) -> Request {
         self.payload = payload;
+        self
+    }
+
+    /// The same, followed under a trace's id if there is one ([`crate::trace::current`]).
+    pub fn followed(mut self, trace: Option<u64>) -> Request {
+        self.trace = trace;
         self
     }
 

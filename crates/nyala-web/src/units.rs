@@ -53,6 +53,11 @@ pub fn moment(ms: u64) -> String {
     nyala_wire::time::utc(ms / 1000)
 }
 
+/// The same for programs, with milliseconds: `2026-11-26T01:12:05.250Z`.
+pub fn exact_moment(ms: u64) -> String {
+    format!("{}.{:03}Z", moment(ms).replace(' ', "T"), ms % 1000)
+}
+
 fn scaled(value: f64, base: f64, units: &[&str]) -> String {
     let (mut value, mut unit) = (value.max(0.0), 0);
     while value >= base && unit + 1 < units.len() {
@@ -87,5 +92,6 @@ mod tests {
         assert_eq!(moment(0), "1970-01-01 00:00:00");
         assert_eq!(moment(951_782_400_000), "2000-02-29 00:00:00");
         assert_eq!(moment(1_795_655_525_000), "2026-11-26 01:12:05");
+        assert_eq!(exact_moment(1_795_655_525_007), "2026-11-26T01:12:05.007Z");
     }
 }

@@ -36,6 +36,9 @@ pub struct TracedRequest {
     /// The parts of that time, in the order in which they began.
     #[n(3)]
     pub parts: Vec<TracedPart>,
+    /// The node that asked, if that is a server: this request is part of one that the same trace has there. Absent from older services.
+    #[n(4)]
+    pub from_node: Option<u32>,
 }
 
 /// A part of the time that a request took.

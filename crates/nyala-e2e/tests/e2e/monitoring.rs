@@ -3,6 +3,7 @@
 //! The monitoring service beside a real InfluxDB and a real Prometheus: all of them say what the load counted, and an outage leaves no gap.
 
 mod dashboards;
+mod influx_dashboards;
 pub mod programs;
 mod top;
 

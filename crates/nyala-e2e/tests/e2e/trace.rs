@@ -29,6 +29,22 @@ fn part_names(operation: &Value) -> Vec<&str> {
     parts.filter_map(|part| part["name"].as_str()).collect()
 }
 
+/// The other member of the mirror group recorded its part, which adds up and lies within what the first one waited for mirrors.
+fn member_is_seen(operation: &Value) {
+    let first = &operation["requests"][0];
+    let passed: Vec<&Value> = operation["passed_on"].as_array().unwrap().iter().collect();
+    let passed = passed.into_iter().filter(|passed| passed["asked_by"] == first["service"]).collect::<Vec<_>>();
+    assert!(!passed.is_empty(), "the other member is not seen: {operation:#}");
+    let us = |value: &Value| value["us"].as_f64().unwrap();
+    for passed in passed {
+        assert!(passed["service"] != first["service"] && passed["message"] == "mirrors' change", "{operation:#}");
+        let sum: f64 = passed["parts"].as_array().unwrap().iter().map(us).sum();
+        assert!((0.9..=1.1).contains(&(sum / us(passed))), "{sum} of {} µs: {operation:#}", us(passed));
+        // It works while the first one does its own copy.
+        assert!(us(passed) <= us(first), "{operation:#}");
+    }
+}
+
 #[test]
 fn e2e_trace_parts_add_up() {
     let _one = alone();
@@ -52,10 +68,19 @@ fn e2e_trace_parts_add_up() {
     for part in ["own copy", "mirrors"] {
         assert!(part_names(write).contains(&part), "{part}: {write:#}");
     }
+    for operation in [of("create"), write] {
+        member_is_seen(operation);
+    }
     assert!(write["requests"][0]["service"].as_str().unwrap().starts_with("storage"), "{write:#}");
     assert!(part_names(of("read")).iter().any(|part| ["disk", "own copy"].contains(part)), "{:#}", of("read"));
     let left: Vec<_> = std::fs::read_dir(&dir).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
     let table = cluster.nyala(["trace", &dir, "--count", "1"]).must();
-    assert!(table.contains("OPERATION") && table.contains("network") && table.contains("mirrors"), "{table}");
+    assert!(
+        table.contains("OPERATION")
+            && table.contains("network")
+            && table.contains("mirrors")
+            && table.contains("(for storage"),
+        "{table}"
+    );
 }

@@ -12,6 +12,7 @@ use nyala_kv::Batch;
 use nyala_replica::log::Record;
 use nyala_store::{Mark, Store, StoreError};
 use nyala_transport::member::monotonic_us;
+use nyala_transport::trace;
 use nyala_wire::WireError;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -47,6 +48,8 @@ pub struct Flusher {
     /// Records of the group that are applied and not handed over, and the number of the next one.
     applied: RefCell<Vec<Record>>,
     next_index: Cell<u64>,
+    /// The last trace under which a request changed something, and the record of that.
+    traced: Cell<Option<(u64, u64)>>,
     on_failure: Box<dyn Fn(&StoreError)>,
 }
 
@@ -64,6 +67,7 @@ impl Flusher {
             under_way: RefCell::default(),
             applied: RefCell::default(),
             next_index: Cell::new(1),
+            traced: Cell::default(),
             on_failure: Box::new(on_failure),
         })
     }
@@ -88,6 +92,9 @@ impl Flusher {
             record.append(batch);
             rows::put_index(&mut record, self.next_index.get());
             tables.change(&record)?;
+            if let Some(trace) = trace::current() {
+                self.traced.set(Some((trace, self.next_index.get())));
+            }
             self.next_index.set(self.next_index.get() + 1);
             self.applied.borrow_mut().push(record.into_bytes().into());
         }
@@ -98,6 +105,11 @@ impl Flusher {
     /// Records that are applied and were not handed over yet.
     pub fn hand_over(&self) -> Vec<Record> {
         self.applied.take()
+    }
+
+    /// The trace of a followed request whose change is among the records behind `after`, up to `last`.
+    pub fn trace_of(&self, after: u64, last: u64) -> Option<u64> {
+        self.traced.get().filter(|(_, index)| (after + 1..=last).contains(index)).map(|(trace, _)| trace)
     }
 
     /// Number of the last record of the group that is applied.

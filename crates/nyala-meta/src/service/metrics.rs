@@ -6,13 +6,14 @@
 //! counts itself begins anew with each run.
 
 use super::group_metrics::write_group;
-use super::host::{Host, Serving};
+use super::host::Host;
+use super::server_metrics::write_server;
+use super::turn_clock::TurnClock;
 use nyala_metrics::catalog::{Source, meta as metrics};
-use nyala_metrics::{ByAddress, ByUser, Metric, Page, Requests};
-use nyala_namespace::recall_report::recall_report;
+use nyala_metrics::{ByAddress, ByUser, Histograms, Page, Requests};
 use nyala_namespace::server::op_names::OP_NAMES;
-use nyala_transport::PeerInfo;
 use nyala_transport::trace::SlowOperations;
+use nyala_transport::{MemoryBudget, PeerInfo, ServerOptions};
 use nyala_wire::message_type::{
     META_CHECKPOINT, META_FENCES, META_LOCATE, META_REPLICA, META_SCAN, META_TX, METRICS, PING, STATS,
 };
@@ -30,6 +31,12 @@ pub struct Metrics {
     clients: ByAddress<1>,
     /// Requests by user, and those of them that change something.
     users: ByUser<2>,
+    /// How long requests waited for the thread.
+    waits: Histograms,
+    turn: TurnClock,
+    /// Memory of requests: of clients, and of servers.
+    clients_budget: MemoryBudget,
+    servers_budget: MemoryBudget,
     /// Requests that took too long.
     pub slow: SlowOperations,
 }
@@ -49,7 +56,23 @@ impl Metrics {
     /// Nothing has happened yet.
     pub fn new(slow: SlowOperations) -> Metrics {
         let names = OP_NAMES.iter().copied().chain(OTHERS).collect();
-        Metrics { requests: Requests::new(names), clients: ByAddress::default(), users: ByUser::default(), slow }
+        let ServerOptions { client_budget, server_budget, .. } = ServerOptions::default();
+        Metrics {
+            requests: Requests::new(names),
+            clients: ByAddress::default(),
+            users: ByUser::default(),
+            waits: Histograms::new(1),
+            turn: TurnClock::new(),
+            clients_budget: client_budget,
+            servers_budget: server_budget,
+            slow,
+        }
+    }
+
+    /// How a server is to run whose requests are counted here.
+    pub fn server_options(&self) -> ServerOptions {
+        let (client_budget, server_budget) = (self.clients_budget.clone(), self.servers_budget.clone());
+        ServerOptions { slow: self.slow.clone(), client_budget, server_budget, ..ServerOptions::default() }
     }
 
     /// Somebody has connected.
@@ -62,6 +85,12 @@ impl Metrics {
     /// A client has asked for something that it may ask for.
     pub fn asked(&self, request: &MetaRequest) {
         self.users.add(request.user, [1, u64::from(request.op.is_change())]);
+    }
+
+    /// A request is taken up now.
+    pub fn began(&self, now: Instant) {
+        let waited = self.turn.waited(now);
+        self.waits.add(0, waited.as_secs().wrapping_mul(1_000_000).wrapping_add(waited.subsec_micros().into()));
     }
 
     /// A request that came at `began` has its reply.
@@ -100,35 +129,12 @@ impl Metrics {
         users.iter().for_each(|(user, [count, _])| requests.value(&[user], *count));
         let mut changes = page.family(&metrics::USER_CHANGES);
         users.iter().for_each(|(user, [_, count])| changes.value(&[user], *count));
+        page.family(&metrics::QUEUE_WAIT).histogram(&[], &self.waits.get(0));
+        let mut memory = page.family(&metrics::MEMORY);
+        memory.value(&[&"clients"], self.clients_budget.used_bytes() as u64);
+        memory.value(&[&"servers"], self.servers_budget.used_bytes() as u64);
         page.family(&metrics::COMMITS).value(&[], host.flusher.writes());
         write_server(page, host.serving());
         write_group(page, host.group().as_deref());
-    }
-}
-
-/// What the metadata server counts; samples are missing while none works here.
-fn write_server(page: &mut Page, serving: Option<Serving>) {
-    let server = serving.as_ref().map(|serving| serving.driver.server());
-    let state = server.as_ref().map(|server| server.state());
-    let figures = state.map(|state| state.delegations.figures());
-    let content = state.map(|state| state.counters.get("lookup.content").copied().unwrap_or(0));
-    let mut put = |metric: &Metric, value: Option<u64>| {
-        let mut family = page.family(metric);
-        value.into_iter().for_each(|value| family.value(&[], value));
-    };
-    put(&metrics::WAITING, serving.as_ref().map(|serving| serving.driver.waiting() as u64));
-    put(&metrics::TASKS, state.map(|state| state.tasks() as u64));
-    put(&metrics::SESSIONS, state.map(|state| state.sessions.len() as u64));
-    put(&metrics::DELEGATIONS, figures.map(|(held, _)| held as u64));
-    put(&metrics::REVOCATIONS, figures.map(|(_, revocations)| revocations));
-    put(&metrics::CONTENT, content);
-    put(&metrics::RECALLS_ANSWERED, state.map(|state| state.delegations.answer_times().0));
-    let recalls = state.map(recall_report);
-    put(&metrics::RECALLS, recalls.as_ref().map(|recalls| recalls.outstanding));
-    let age_ms = recalls.map(|recalls| recalls.oldest.first().map_or(0, |client| client.age_ms));
-    let time_ms = state.map(|state| state.delegations.answer_times().1);
-    for (metric, ms) in [(&metrics::RECALL_AGE, age_ms), (&metrics::RECALL_TIME, time_ms)] {
-        let mut family = page.family(metric);
-        ms.into_iter().for_each(|ms| family.micros(&[], ms.saturating_mul(1000)));
     }
 }

@@ -30,7 +30,9 @@ pub mod peers;
 pub mod ranges;
 mod reported;
 mod scan;
+mod server_metrics;
 pub mod state;
+mod turn_clock;
 pub mod until_done;
 
 use crate::tables::{Tables, store_error};
@@ -50,9 +52,7 @@ use nyala_store::own_dir::{Kind, OwnDir};
 use nyala_store::{Options, Recovery, Store, StoreError};
 use nyala_transport::member::{Bootstrap, Identity, Joined, Member, ServiceRole};
 use nyala_transport::trace::{self, SlowOperations};
-use nyala_transport::{
-    Frame, HandshakeConfig, KeyRules, PeerInfo, Reply, Role, Secret, ServerOptions, Service, TransportError,
-};
+use nyala_transport::{Frame, HandshakeConfig, KeyRules, PeerInfo, Reply, Role, Secret, Service, TransportError};
 use nyala_wire::map::{ClusterMap, TargetKind};
 use nyala_wire::message_type::{
     META, META_CHECKPOINT, META_FENCES, META_LOCATE, META_REPLICA, META_SCAN, META_TX, METRICS, PING, STATS,
@@ -119,8 +119,7 @@ async fn run_once(
     let (member, handshake, listen) = (joined.member.clone(), joined.handshake.clone(), joined.listen);
     let me = member.targets().first().copied().unwrap_or_default();
     dir.registered(member.cluster(), me)?;
-    let options = ServerOptions { slow: metrics.slow.clone(), ..ServerOptions::default() };
-    let server = joined.bind(options, 1)?.pop().ok_or(TransportError::NoAddress)?;
+    let server = joined.bind(metrics.server_options(), 1)?.pop().ok_or(TransportError::NoAddress)?;
     let (ends, mut ended) = mpsc::channel(1);
     let (host, heard) = open(config, open_store, member.clone(), me, handshake, &reported, ends)?;
     tokio::task::spawn_local(host.clone().follow_group(heard));
@@ -384,6 +383,7 @@ impl Service for MetaService {
 
     async fn call(&self, peer: &PeerInfo, request: Frame) -> Reply {
         let (began, mut op) = (Instant::now(), metrics::op_of(request.message_type()));
+        self.metrics.began(began);
         let answered = self.answer(peer, &request, began, &mut op).await;
         self.metrics.answered(peer, op, began, answered.is_err());
         trace::operation(metrics::op_name(op));

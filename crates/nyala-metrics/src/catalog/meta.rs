@@ -7,6 +7,7 @@ use crate::metric::metrics;
 metrics! {
     REQUESTS = Histogram "nyala_meta_request_duration_seconds" ["op"] "Requests by operation, and the time from taking one up to its reply, without the log write that all replies of a turn share";
     ERRORS = Counter "nyala_meta_request_errors" ["op"] "Replies that are errors, a name that does not exist among them";
+    QUEUE_WAIT = Histogram "nyala_meta_queue_wait_duration_seconds" [] "Time that a request, when it is begun, has waited for the thread behind others that were read in the same turn of it, those of other connections among them";
     WAITING = Gauge "nyala_meta_waiting_requests" [] "Requests that wait for locks, delegations, the log or other servers";
     TASKS = Gauge "nyala_meta_tasks" [] "Operations under way that wait for something, those that no client asked for among them";
     CLIENTS = Counter "nyala_meta_client_requests" ["client"] "Requests by the client's address";
@@ -21,5 +22,6 @@ metrics! {
     RECALL_TIME = Counter "nyala_meta_recall_seconds" [] "Time from asking for them until they were returned, of all together";
     CONTENT = Counter "nyala_meta_lookups_with_content" [] "Look-ups whose reply brought the file's content along";
     COMMITS = Counter "nyala_meta_log_writes" [] "Writes of the log, each for all changes of a turn (group commit)";
+    MEMORY = Gauge "nyala_meta_request_memory_bytes" ["purpose"] "Memory that requests occupy: of clients, of servers";
     MIRROR_RECORDS = Gauge "nyala_meta_mirror_last_record" ["group"] "Number of the last record in the log of the mirror group";
 }

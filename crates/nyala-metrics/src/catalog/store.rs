@@ -12,5 +12,7 @@ metrics! {
     CHECKPOINT_FAILURES = Counter "nyala_store_checkpoint_failures" ["store"] "Checkpoints that found no space and are tried again";
     SEGMENTS = Gauge "nyala_store_log_segments" ["store"] "Segments of the log on disk";
     MEMORY = Gauge "nyala_store_memory_bytes" ["store"] "Memory of the changes that are in no checkpoint yet, estimated";
+    CACHE = Gauge "nyala_store_cache_bytes" ["store"] "Memory of pages of the checkpointed tables that were read and checked";
+    LOG_BUFFER = Gauge "nyala_store_log_buffer_bytes" ["store"] "Memory for records on their way to the log";
     TABLES = Gauge "nyala_store_table_size_bytes" ["store"] "What the checkpointed tables take on disk";
 }

@@ -76,13 +76,14 @@ async fn sample(core: Arc<Core>, handshake: HandshakeConfig, every: Duration, sa
         let leads = core.check_leading().is_ok();
         let mounts = if leads { core.mounts.lock().list(monotonic_ms()) } else { Vec::new() };
         sampler.know(&core.view.map(), mounts);
-        let now_ms = monotonic_ms();
+        // What is counted goes up to here, as the rates have it.
+        let (now_ms, at_ms) = (monotonic_ms(), wall_ms());
         let round = sampler.ask_known().await;
         let seconds = now_ms.saturating_sub(before_ms) as f64 / 1e3;
         // The first round has nothing to compare with: the next one is soon.
         let first = before.is_empty();
         if !first {
-            sampled.add(figures(wall_ms(), &before, &round, seconds));
+            sampled.add(figures(at_ms, &before, &round, seconds));
         }
         (before, before_ms) = (round, now_ms);
         let pause = if first { Duration::from_secs(1).min(every) } else { every };

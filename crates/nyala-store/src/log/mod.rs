@@ -109,6 +109,11 @@ impl Log {
         self.tail.lock()
     }
 
+    /// Memory of the buffer, bytes; it keeps some for later records.
+    pub(crate) fn buffered_bytes(&self) -> u64 {
+        self.tail.lock().buffer.capacity() as u64
+    }
+
     /// Numbers a record and puts it into the buffer.
     pub(crate) fn append(&self, tail: &mut Tail, kind: Kind, payload: &[u8]) -> Result<u64, StoreError> {
         self.progress.check()?;

@@ -77,6 +77,15 @@ impl PageCache {
         self.put(&mut self.part(pointer.page).lock(), pointer.page, pointer.crc, page);
     }
 
+    /// Memory of the pages that are kept, bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        let pages = |part: &Mutex<Part>| {
+            let part = part.lock();
+            part.young.len() + part.old.len()
+        };
+        (self.parts.iter().map(pages).sum::<usize>() * PAGE_BYTES) as u64
+    }
+
     fn put(&self, part: &mut Part, number: u64, crc: u32, page: Arc<Page>) {
         if self.generation_pages == 0 {
             return;
@@ -107,6 +116,7 @@ mod tests {
         assert!(cache.get(Pointer { page: 0, crc: 1 }).is_some(), "what is used stays");
         assert!(cache.get(Pointer { page: 0, crc: 2 }).is_none());
         assert!(cache.get(Pointer { page: 5000, crc: 1 }).is_none());
+        assert_eq!(cache.bytes(), (Arc::strong_count(&page) - 1) as u64 * PAGE_BYTES as u64);
         assert!(Arc::strong_count(&page) <= 257, "{} pages", Arc::strong_count(&page));
     }
 }

@@ -118,6 +118,10 @@ impl OrderedStore for Tree {
         self.snapshot().end.saturating_sub(self.free_pages.load(Ordering::Relaxed)) * page::PAGE_BYTES as u64
     }
 
+    fn cached_bytes(&self) -> u64 {
+        self.cache.bytes()
+    }
+
     fn commit(&self, changes: &mut dyn Iterator<Item = Change<'_>>, meta: CheckpointMeta) -> Result<(), StoreError> {
         let writer = &mut *self.writer.lock();
         while writer.left.front().is_some_and(|(state, _)| Arc::strong_count(state) == 1) {

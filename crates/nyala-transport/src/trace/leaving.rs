@@ -34,7 +34,7 @@ impl Records {
     /// What a request is measured in, if it is.
     pub fn parts(&self, trace: Option<u64>) -> Option<Rc<Parts>> {
         if trace.is_some() {
-            return Some(Parts::new(Clock::Exact));
+            return Some(Parts::of(Clock::Exact, trace));
         }
         if !self.slow.is_on() {
             return None;
@@ -50,7 +50,7 @@ impl Records {
     pub fn leaves(&self, record: &Record, left: Moment, rests_on: &'static str, request: u64, message_type: u16) {
         let left = if record.clock == Clock::Exact { record.clock.read() } else { left };
         if let Some(trace) = record.trace {
-            self.traces.add(trace, record.traced(left, rests_on, request, message_type));
+            self.traces.add(trace, record.traced(left, rests_on, request, message_type, self.sender.node));
         }
         self.slow.leaves(record, left, rests_on, &self.sender, message_type);
     }

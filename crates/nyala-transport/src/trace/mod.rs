@@ -26,7 +26,7 @@ mod traces;
 pub(crate) use clock::Moment;
 pub(crate) use followed::Followed;
 pub(crate) use leaving::Records;
-pub use parts::{inode, measured_part, operation, part, waits_on_purpose};
+pub use parts::{current, inode, measured_part, operation, part, waits_on_purpose};
 pub(crate) use record::Record;
 pub use seen::{LATELY_MINUTES, LINES};
 pub(crate) use slow::Sender;

@@ -16,6 +16,8 @@ const MOST_PARTS: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(super) clock: Clock,
+    /// The trace that the request belongs to, if it is followed.
+    trace: Option<u64>,
     named: RefCell<Vec<(&'static str, Duration)>>,
     /// Of all named parts.
     sum: Cell<Duration>,
@@ -41,6 +43,12 @@ pub async fn part<T>(name: &'static str, work: impl Future<Output = T>) -> T {
 /// Says how long a part of the request took that another thread has measured.
 pub fn measured_part(name: &'static str, time: Duration) {
     with(|parts| parts.add(name, time));
+}
+
+/// The trace that the request belongs to that this thread works on now; none if it is not followed. Requests to other servers that it
+/// needs go on under the same id: see [`Request::followed`](crate::Request::followed).
+pub fn current() -> Option<u64> {
+    with(|parts| parts.trace).flatten()
 }
 
 /// Says which operation the request is that this task answers.
@@ -69,9 +77,15 @@ pub(super) fn with<T>(look: impl FnOnce(&Parts) -> T) -> Option<T> {
 }
 
 impl Parts {
+    /// Of a request that is not followed.
     pub(crate) fn new(clock: Clock) -> Rc<Parts> {
+        Parts::of(clock, None)
+    }
+
+    /// Of one that is.
+    pub(crate) fn of(clock: Clock, trace: Option<u64>) -> Rc<Parts> {
         let (named, sum, about) = (RefCell::default(), Cell::default(), Cell::default());
-        Rc::new(Parts { clock, named, sum, about })
+        Rc::new(Parts { clock, trace, named, sum, about })
     }
 
     fn add(&self, name: &'static str, time: Duration) {

@@ -69,10 +69,18 @@ impl Record {
     }
 
     /// As it is kept for whoever follows the trace.
-    pub fn traced(&self, left: Moment, rests_on: &'static str, request: u64, message_type: u16) -> TracedRequest {
+    pub fn traced(
+        &self,
+        left: Moment,
+        rests_on: &'static str,
+        request: u64,
+        message_type: u16,
+        sender: u32,
+    ) -> TracedRequest {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let parts = self.parts(left, rests_on).into_iter();
         let parts = parts.map(|(name, time)| TracedPart { name: name.to_owned(), ns: ns(time) }).collect();
-        TracedRequest { request, message_type, total_ns: ns(self.whole(left)), parts }
+        let from_node = Some(sender).filter(|node| *node != 0);
+        TracedRequest { request, message_type, total_ns: ns(self.whole(left)), parts, from_node }
     }
 }

@@ -22,7 +22,7 @@ fn record(named: Vec<(&'static str, u64)>, queued: u64, ran: u64, answered: u64)
 
 fn parts(record: &Record, after: u64) -> (u64, Vec<(String, u64)>) {
     let left = Moment(record.answered.0 + after * 1000);
-    let traced = record.traced(left, "log", 1, 2);
+    let traced = record.traced(left, "log", 1, 2, 0);
     (traced.total_ns / 1000, traced.parts.into_iter().map(|part| (part.name, part.ns / 1000)).collect())
 }
 

@@ -6,6 +6,7 @@
 mod calls;
 mod common;
 mod files;
+mod followed;
 mod handshake;
 mod hostile;
 mod keys;

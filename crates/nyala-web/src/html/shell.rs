@@ -95,7 +95,7 @@ pub(crate) fn state(facts: &Facts<'_>) -> Markup {
             p class="quiet" {
                 (count(facts.map.nodes.len(), "node")) ", " (count(facts.map.targets.len(), "target")) ", "
                 (count(facts.map.groups.len(), "mirror group")) " · map " (facts.map.version) " · " (knows)
-                @if let Some(figures) = facts.figures { " · figures of " time { (units::moment(figures.at_ms)) } }
+                @if let Some(figures) = facts.figures { " · figures of " time datetime=(units::exact_moment(figures.at_ms)) { (units::moment(figures.at_ms)) } }
             }
         }
     }

@@ -13,7 +13,7 @@ fn page(world: &World, looked: Option<&Looked>) -> String {
     document(Page::Files, &facts, &parts, &Visitor::default())
 }
 
-fn info(kind: FileKind) -> EntryInfo {
+pub fn info(kind: FileKind) -> EntryInfo {
     let time = Time { seconds: 951_782_400, nanos: 0 };
     let attr = Attr {
         inode: InodeId(0x0001_0000_0000_0042),
@@ -41,7 +41,7 @@ fn shown(world: &World, found: Result<EntryInfo, &str>) -> String {
     page(world, Some(&Looked { path: "/projects/a b.dat".to_owned(), found }))
 }
 
-fn layout(pattern: Pattern, ids: &[u16]) -> Option<Layout> {
+pub fn layout(pattern: Pattern, ids: &[u16]) -> Option<Layout> {
     Some(Layout { pattern, chunk_bytes: 512 << 10, targets: ids.iter().map(|id| TargetId(*id)).collect(), moves: 0 })
 }
 

@@ -89,7 +89,7 @@ structures! {
     Pool { id, alias }
     TraceRequest { trace }
     TraceReply { requests }
-    TracedRequest { request, message_type, total_ns, parts }
+    TracedRequest { request, message_type, total_ns, parts, from_node }
     TracedPart { name, ns }
     LinkTestRequest { to, bytes, within_ms }
     LinkTestReply { local, round_trip_us, mtu, segment, large, sent_bytes, sent_us }

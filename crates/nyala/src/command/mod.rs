@@ -84,6 +84,7 @@ pub mod target_set_state;
 pub mod top;
 pub mod trace;
 mod trace_parts;
+mod trace_table;
 mod trace_work;
 pub mod tune;
 pub mod umount;

@@ -9,7 +9,7 @@
 //! its file stays (its name begins with `.nyala-trace.`).
 
 use super::entry_asker::inode_at;
-use super::trace_parts::render;
+use super::trace_table::render;
 use super::trace_work::TracedWork;
 use crate::cluster::{ClusterArgs, Way};
 use crate::exit::{Failure, Outcome};

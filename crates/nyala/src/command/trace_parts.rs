@@ -2,52 +2,12 @@
 
 //! An operation in parts: what its client saw of its requests, and what the services recorded of them, put together. Pure.
 
-use crate::output::Table;
+use super::trace_table::{Asked, Operation, Part, PassedOn};
 use nyala_transport::trace::Exchange;
 use nyala_wire::message_type;
 use nyala_wire::trace::TracedRequest;
-use serde::Serialize;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
-
-/// An operation.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Operation {
-    /// What was done.
-    pub operation: &'static str,
-    /// How long it took, microseconds.
-    pub whole_us: f64,
-    /// Time in which none of its requests was under way: the client's own.
-    pub client_us: f64,
-    /// Its requests, by their beginning.
-    pub requests: Vec<Asked>,
-}
-
-/// A request of an operation.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Asked {
-    /// Who was asked.
-    pub service: String,
-    /// For what.
-    pub message: String,
-    /// When, since the operation began, microseconds. Requests may be under way at the same time.
-    pub at_us: f64,
-    /// Until its reply was there, microseconds.
-    pub us: f64,
-    /// What the service did not see of it: networks, kernels and queues of both sides. Missing where the service recorded nothing.
-    pub network_us: Option<f64>,
-    /// What the service recorded.
-    pub parts: Vec<Part>,
-}
-
-/// A part of what a service recorded.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Part {
-    /// What was done, or waited for.
-    pub name: String,
-    /// How long, microseconds.
-    pub us: f64,
-}
 
 /// An operation that was done, with what is known of it.
 pub struct Followed {
@@ -66,8 +26,13 @@ fn us(time: Duration) -> f64 {
 }
 
 impl Followed {
-    /// Puts together what both sides know; `records` are of this operation's trace alone.
-    pub fn with(mut self, records: &[(SocketAddr, TracedRequest)], who: impl Fn(SocketAddr) -> String) -> Operation {
+    /// Puts together what both sides know; `records` are of this operation's trace alone, `who` and `node` give names to services.
+    pub fn with(
+        mut self,
+        records: &[(SocketAddr, TracedRequest)],
+        who: impl Fn(SocketAddr) -> String,
+        node: impl Fn(u32) -> String,
+    ) -> Operation {
         // What ended later was not waited for.
         self.exchanges.retain(|exchange| exchange.began >= self.began && exchange.ended <= self.ended);
         self.exchanges.sort_by_key(|exchange| exchange.began);
@@ -85,15 +50,13 @@ impl Followed {
             };
             let record = records.iter().find(same).map(|(_, record)| record);
             let took = us(exchange.ended - exchange.began);
-            let part =
-                |part: &nyala_wire::trace::TracedPart| Part { name: part.name.clone(), us: part.ns as f64 / 1e3 };
             Asked {
                 service: who(exchange.address),
                 message: message(exchange.message_type),
                 at_us: us(exchange.began - began),
                 us: took,
                 network_us: record.map(|record| took - record.total_ns as f64 / 1e3),
-                parts: record.map_or_else(Vec::new, |record| record.parts.iter().map(part).collect()),
+                parts: record.map_or_else(Vec::new, parts),
             }
         });
         Operation {
@@ -101,8 +64,34 @@ impl Followed {
             whole_us: us(whole),
             client_us: us(whole.saturating_sub(covered)),
             requests: requests.collect(),
+            passed_on: passed_on(records, &who, &node),
         }
     }
+}
+
+/// What services had others do; `records` are of one trace.
+fn passed_on(
+    records: &[(SocketAddr, TracedRequest)],
+    who: &impl Fn(SocketAddr) -> String,
+    node: &impl Fn(u32) -> String,
+) -> Vec<PassedOn> {
+    let mut passed_on: Vec<PassedOn> = Vec::new();
+    let mut seen: Vec<(String, &TracedRequest)> = Vec::new();
+    for (address, record) in records {
+        let (Some(from), service) = (record.from_node, who(*address)) else { continue };
+        // A service that was asked under several addresses says it under each.
+        if seen.iter().any(|(known, said)| *known == service && *said == record) {
+            continue;
+        }
+        seen.push((service.clone(), record));
+        let (us, parts) = (record.total_ns as f64 / 1e3, parts(record));
+        passed_on.push(PassedOn { service, asked_by: node(from), message: message(record.message_type), us, parts });
+    }
+    passed_on
+}
+
+fn parts(record: &TracedRequest) -> Vec<Part> {
+    record.parts.iter().map(|part| Part { name: part.name.clone(), us: part.ns as f64 / 1e3 }).collect()
 }
 
 fn message(kind: u16) -> String {
@@ -112,6 +101,10 @@ fn message(kind: u16) -> String {
         message_type::STORAGE_WRITE => "write",
         message_type::STORAGE_READ => "read",
         message_type::STORAGE_GROUP => "mirrored request",
+        message_type::STORAGE_REPLICA | message_type::STORAGE_REPLICAS | message_type::META_REPLICA => {
+            "mirrors' change"
+        }
+        message_type::META_TX => "step of a transaction",
         message_type::MGMT => "management request",
         other => return format!("message {other:#06x}"),
     };
@@ -123,27 +116,6 @@ pub fn middle(mut all: Vec<Operation>) -> Option<Operation> {
     all.sort_by(|a, b| a.whole_us.total_cmp(&b.whole_us));
     let middle = all.len() / 2;
     (!all.is_empty()).then(|| all.swap_remove(middle))
-}
-
-/// As a table: a line for the whole of each operation, and one for each part.
-pub fn render(operations: &[Operation]) -> String {
-    let mut table = Table::new(&["OPERATION", "WHERE", "PART", "US", "SHARE"]);
-    for one in operations {
-        let share = |us: f64| format!("{:.0} %", 100.0 * us / one.whole_us.max(1e-9));
-        let mut line = |what: &str, place: &str, part: &str, us: f64| {
-            table.row([what.to_owned(), place.to_owned(), part.to_owned(), format!("{us:.1}"), share(us)]);
-        };
-        line(one.operation, "", "", one.whole_us);
-        line("", "client", "", one.client_us);
-        for asked in &one.requests {
-            match asked.network_us {
-                Some(network) => line("", &asked.service, "network", network),
-                None => line("", &asked.service, &format!("{}: nothing recorded", asked.message), asked.us),
-            }
-            asked.parts.iter().for_each(|part| line("", &asked.service, &part.name, part.us));
-        }
-    }
-    table.render()
 }
 
 #[cfg(test)]
@@ -167,9 +139,17 @@ mod tests {
         let exchanges = vec![exchange(4, 60, 90), exchange(3, 10, 50), exchange(5, 80, 200)];
         let parts =
             vec![TracedPart { name: "disk".into(), ns: 20_000 }, TracedPart { name: "mirrors".into(), ns: 5_000 }];
-        let record = TracedRequest { request: 3, message_type: message_type::STORAGE_GROUP, total_ns: 25_000, parts };
+        let (group, replica) = (message_type::STORAGE_GROUP, message_type::STORAGE_REPLICA);
+        let record = TracedRequest { request: 3, message_type: group, total_ns: 25_000, parts, from_node: None };
+        let parts = vec![TracedPart { name: "own copy".into(), ns: 3_000 }];
+        let member = TracedRequest { request: 9, message_type: replica, total_ns: 4_000, parts, from_node: Some(1) };
+        let other: SocketAddr = "10.0.0.2:8003".parse().unwrap();
         let followed = Followed { operation: "write", began, ended: at(100), exchanges };
-        let operation = followed.with(&[(address, record)], |_| "storage1".to_owned());
+        let records = [(address, record), (other, member.clone()), (other, member)];
+        let who = |at: SocketAddr| if at == address { "storage1" } else { "storage2" }.to_owned();
+        let operation = followed.with(&records, who, |node| format!("node {node}"));
+        let [passed] = &operation.passed_on[..] else { panic!("said twice, counted once: {operation:?}") };
+        assert_eq!((passed.service.as_str(), passed.asked_by.as_str(), passed.us), ("storage2", "node 1", 4.0));
         assert_eq!((operation.whole_us, operation.client_us), (100.0, 30.0));
         assert_eq!(operation.requests.len(), 2, "what ended later is left out");
         let first = &operation.requests[0];
@@ -177,10 +157,6 @@ mod tests {
         let sum: f64 = first.parts.iter().map(|part| part.us).sum();
         assert_eq!(first.us, sum + 15.0);
         assert_eq!(operation.requests[1].network_us, None);
-        let text = render(&[operation]);
-        for line in ["write  ", "client", "disk", "mirrors", "nothing recorded"] {
-            assert!(text.contains(line), "{line}: {text}");
-        }
     }
 
     #[test]
@@ -191,8 +167,8 @@ mod tests {
         let exchange =
             |from, to| Exchange { trace: 7, address, request: from, message_type: 1, began: at(from), ended: at(to) };
         let exchanges = vec![exchange(0, 50), exchange(10, 40), exchange(30, 80)];
-        let operation =
-            Followed { operation: "x", began, ended: at(100), exchanges }.with(&[], |address| address.to_string());
+        let operation = Followed { operation: "x", began, ended: at(100), exchanges };
+        let operation = operation.with(&[], |address| address.to_string(), |node| node.to_string());
         assert_eq!(operation.client_us, 20.0);
         let of = |whole_us| Operation { whole_us, ..operation.clone() };
         assert_eq!(middle(vec![of(3.0), of(1.0), of(2.0)]).unwrap().whole_us, 2.0);

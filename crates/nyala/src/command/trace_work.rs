@@ -2,14 +2,16 @@
 
 //! The operations of `nyala trace`, each followed under an id of its own. Failure model: see [`super::trace`].
 
-use super::trace_parts::{Followed, Operation, middle};
+use super::trace_parts::{Followed, middle};
+use super::trace_table::Operation;
 use crate::cluster::{Cluster, recorded};
 use crate::exit::Failure;
 use nyala_client::{Client, OpenOptions};
 use nyala_transport::{Connection, Tracer};
+use nyala_wire::map::ClusterMap;
 use nyala_wire::meta::Owner;
 use nyala_wire::trace::TracedRequest;
-use nyala_wire::{InodeId, SplitMix64};
+use nyala_wire::{InodeId, NodeId, SplitMix64};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Instant;
@@ -52,12 +54,13 @@ impl TracedWork<'_> {
             .flat_map(|(_, one)| one.exchanges.iter().map(|exchange| exchange.address))
             .collect();
         let mut connections = Vec::new();
-        for address in asked {
+        for address in asked.iter().copied().chain(other_members(&map, &asked)) {
             // Without a record, the request stands there as a whole.
             if let Ok(connection) = Connection::connect(address, &cluster.handshake()).await {
                 connections.push((address, connection));
             }
         }
+        let node = |id: u32| map.node(NodeId(id)).map_or_else(|| format!("node {id}"), |node| node.alias.clone());
         let mut done: Vec<(&'static str, Vec<Operation>)> = Vec::new();
         for (trace, followed) in passes.into_iter().flatten() {
             let mut records: Vec<(SocketAddr, TracedRequest)> = Vec::new();
@@ -66,7 +69,7 @@ impl TracedWork<'_> {
                 records.extend(found.into_iter().map(|record| (*address, record)));
             }
             let name = followed.operation;
-            let operation = followed.with(&records, who);
+            let operation = followed.with(&records, who, node);
             match done.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, all)) => all.push(operation),
                 None => done.push((name, vec![operation])),
@@ -129,4 +132,13 @@ impl TracedWork<'_> {
         self.tracer.follow(0);
         ((trace, Followed { operation, began, ended, exchanges: self.tracer.take(trace) }), done)
     }
+}
+
+/// Where those are asked who are in a mirror group with somebody that the client asked, and were not asked themselves.
+fn other_members(map: &ClusterMap, asked: &BTreeSet<SocketAddr>) -> BTreeSet<SocketAddr> {
+    let was_asked =
+        |target| map.node_of(target).is_some_and(|node| node.addresses.iter().any(|address| asked.contains(address)));
+    let groups = map.groups.iter().filter(|group| group.members.iter().any(|member| was_asked(*member)));
+    let members = groups.flat_map(|group| group.members.iter().copied()).filter(|member| !was_asked(*member));
+    members.filter_map(|member| map.node_of(member)?.addresses.first().copied()).collect()
 }

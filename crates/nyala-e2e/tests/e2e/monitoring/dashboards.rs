@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Every query of every panel of the dashboards, and every alert rule, run by a real Prometheus that scrapes a mirrored cluster under load.
+//! Every query of every panel of the dashboards, and every alert rule, run by a real Prometheus that scrapes a mirrored cluster under load, and by a real
+//! InfluxDB that gets the same from the monitoring service.
 
+use super::influx_dashboards::{checkpoints_are_shown, empty_panels, firing as firing_in};
 use super::links;
-use super::programs::{prometheus_with, series, value};
+use super::programs::{InfluxDb, Mon, prometheus_with, series, value};
 use crate::metrics::turn_on;
 use nyala_e2e::{Cluster, Options, alone};
 use serde_json::Value;
@@ -12,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-fn packaging() -> PathBuf {
+pub fn packaging() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging")
 }
 
@@ -49,6 +51,15 @@ fn load(dir: &Path, over: &AtomicBool) {
     }
 }
 
+/// Says that it is over when it is dropped.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn e2e_monitoring_dashboards_show_data() {
     let _one = alone();
@@ -57,15 +68,21 @@ fn e2e_monitoring_dashboards_show_data() {
     let addresses = turn_on(&cluster);
     let rules = packaging().join("prometheus/nyala-alerts.yml");
     let (mut program, address) = prometheus_with(&cluster, &addresses, Some(&rules));
+    let influx = InfluxDb::start(&cluster);
+    let _mon = Mon::start(&cluster, influx.address);
     let (dir, over) = (cluster.test_dir("loaded"), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let load = scope.spawn(|| load(&dir, &over));
+        // The load ends also where something here fails, or nobody would learn of that.
+        let _ended = Ended(&over);
         // sleeps: rates over 10 s need samples of so long
         std::thread::sleep(Duration::from_secs(12));
         let queries = queries();
         let empty: Vec<_> = queries.iter().filter(|(_, query)| series(address, query) == 0).collect();
+        let without = empty_panels(&influx);
         over.store(true, Ordering::Relaxed);
         load.join().unwrap();
+        assert_eq!(without, Vec::<String>::new(), "InfluxDB has no data for them");
         println!("{} queries", queries.len());
         assert!(queries.len() > 70 && empty.is_empty(), "no data: {empty:#?}");
     });
@@ -75,7 +92,11 @@ fn e2e_monitoring_dashboards_show_data() {
     assert!(rules.len() > 10 && rules.iter().all(|rule| rule["health"] == "ok"), "{rules:#?}");
     let firing: Vec<String> = rules.iter().filter(|rule| rule["state"] != "inactive").map(name).collect();
     assert_eq!(firing, Vec::<String>::new(), "of a cluster that is well");
+    let (fires, count) = firing_in(&influx, 60);
+    assert!(count > 10 && fires.is_empty(), "{count} rules, of a cluster that is well: {fires:?}");
     // One that dies is told of.
     cluster.kill("storage2");
     program.until("an alert is raised", || value(address, "sum(ALERTS{alertname=\"NyalaDoesNotAnswer\"})") == 1.0);
+    program.until("InfluxDB says so, too", || firing_in(&influx, 60).0.contains(&"NyalaTargetOffline".to_owned()));
+    program.until("checkpoints are shown", || checkpoints_are_shown(&influx));
 }

@@ -91,6 +91,21 @@ pub fn json(address: SocketAddr, path: &str, token: Option<&str>) -> Value {
     serde_json::from_str(&body).unwrap_or_else(|error| panic!("{path}: {error}: {body}"))
 }
 
+/// Posts a form over HTTP: status and body; none if nobody answers, or not in time.
+fn post(address: SocketAddr, path: &str, form: &str) -> Option<(u16, String)> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(20))).ok()?;
+    let head = format!(
+        "POST {path} HTTP/1.0\r\nHost: test\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n",
+        form.len()
+    );
+    stream.write_all((head + form).as_bytes()).ok()?;
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).ok()?;
+    let (head, body) = reply.split_once("\r\n\r\n")?;
+    Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
+}
+
 fn encoded(text: &str) -> String {
     text.bytes()
         .map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") })
@@ -113,7 +128,7 @@ impl InfluxDb {
         let at = |name: &str| dir.join(name).display().to_string();
         let config = format!(
             "reporting-disabled = true\nbind-address = \"{inner}\"\n[meta]\ndir = \"{}\"\n[data]\ndir = \"{}\"\nwal-dir = \"{}\"\n\
-             query-log-enabled = false\n[monitor]\nstore-enabled = false\n[http]\nbind-address = \"{address}\"\nlog-enabled = false\n",
+             query-log-enabled = false\n[coordinator]\nquery-timeout = \"10s\"\n[monitor]\nstore-enabled = false\n[http]\nbind-address = \"{address}\"\nlog-enabled = false\n",
             at("meta"),
             at("data"),
             at("wal"),
@@ -147,6 +162,22 @@ impl InfluxDb {
         let answer = json(self.address, &format!("/query?db=nyala&epoch=ms&q={}", encoded(query)), None);
         assert!(answer["results"][0]["error"].is_null(), "{query}: {answer}");
         answer["results"][0]["series"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// The series of each of several queries, or why there is no answer; asked together, within 10 s.
+    pub fn queries(&self, queries: &[String]) -> Vec<Result<Vec<Value>, String>> {
+        let form = format!("db=nyala&epoch=ms&q={}", encoded(&queries.join(";\n")));
+        let (status, body) = post(self.address, "/query", &form).expect("InfluxDB answers in time");
+        assert_eq!(status, 200, "{body}");
+        let answer: Value = serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error}: {body}"));
+        let results = answer["results"].as_array().cloned().unwrap_or_default();
+        // Behind one that fails nothing is answered.
+        let series = |n: usize| match results.get(n) {
+            Some(result) if result["error"].is_null() => Ok(result["series"].as_array().cloned().unwrap_or_default()),
+            Some(result) => Err(result["error"].to_string()),
+            None => Err("not reached".to_owned()),
+        };
+        (0..queries.len()).map(series).collect()
     }
 
     /// The sum of the last values of all series that match.

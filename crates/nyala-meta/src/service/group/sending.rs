@@ -9,7 +9,7 @@
 use super::GroupShell;
 use super::wire::{decode, encode};
 use nyala_cluster::Command;
-use nyala_replica::log::{LogEnvelope, LogInput, Record};
+use nyala_replica::log::{LogBody, LogEnvelope, LogInput, Record};
 use nyala_transport::member::monotonic_ms;
 use nyala_transport::{Endpoint, Frame, Request, TransportError};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
@@ -44,8 +44,15 @@ impl GroupShell {
         let (version, epoch) = (state.map.version.0, envelope.epoch);
         state.owing.entry(to).or_insert_with(Instant::now);
         drop(state);
+        let trace = match &envelope.body {
+            LogBody::Append { after, .. } => {
+                self.setup.flusher.trace_of(after.index, after.index + records.len() as u64)
+            }
+            _ => None,
+        };
         let (body, payload) = encode(self.setup.me, to, envelope, &records);
         let request = Request::new(message_type::META_REPLICA, body).at(version, epoch).with_payload(payload);
+        let request = request.followed(trace);
         let shell = self.clone();
         tokio::task::spawn_local(async move {
             match shell.pool.call(&endpoint, request.with_timeout(WITHIN)).await {

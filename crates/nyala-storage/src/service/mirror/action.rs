@@ -92,6 +92,8 @@ pub struct Outgoing {
     pub envelope: Envelope,
     /// The question that it is, if it is one.
     pub question: Option<Question>,
+    /// The trace of the request that it is sent for, if that is followed.
+    pub trace: Option<u64>,
     pub(super) payload: Option<Payload>,
 }
 

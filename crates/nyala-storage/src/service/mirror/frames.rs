@@ -26,6 +26,8 @@ const MESSAGE_BYTES: usize = 192;
 
 /// The frame that carries messages of a member.
 pub(super) fn request(group: GroupId, me: TargetId, messages: Vec<Outgoing>) -> Request {
+    // One of several: the time of the frame is theirs together.
+    let trace = messages.iter().find_map(|message| message.trace);
     let (bundled, mut payloads) = (messages.len() > 1, Vec::with_capacity(messages.len()));
     let (mut body, mut envelope) = (Vec::with_capacity(messages.len() * MESSAGE_BYTES), Vec::new());
     for message in messages {
@@ -43,7 +45,7 @@ pub(super) fn request(group: GroupId, me: TargetId, messages: Vec<Outgoing>) -> 
         payloads.extend(Some(data).filter(|data| !data.is_empty()));
     }
     let kind = if bundled { message_type::STORAGE_REPLICAS } else { message_type::STORAGE_REPLICA };
-    Request::new(kind, body).with_payload(payloads)
+    Request::new(kind, body).with_payload(payloads).followed(trace)
 }
 
 /// What goes with an envelope: of which kind, what is behind it, and the payload.

@@ -16,7 +16,8 @@ use super::work::Change;
 use crate::chunk_store::SMALL_BYTES;
 use crate::service::writes_together::write_all;
 use bytes::Bytes;
-use nyala_replica::{Envelope, Input, Question, Ticket};
+use nyala_replica::{Body, Envelope, Input, Question, Ticket};
+use nyala_transport::trace::part;
 use nyala_transport::{Frame, Reply};
 use nyala_wire::mirror::{ReplicaHeader, replica_kind, unbundle};
 use nyala_wire::{ErrorCode, TargetId, WireError, codec};
@@ -35,10 +36,12 @@ pub async fn message(mirrors: &Mirrors, thread: &Rc<ThreadContext>, frame: &Fram
     }
     let heard = heard(&header, envelope, frame.body.slice_ref(rest), frame.payload.clone())?;
     let shell = Shell { shared, thread: thread.clone() };
+    let waits_for = if matches!(heard.0.body, Body::Sync { flush: true, .. }) { "sync" } else { "wait" };
     let (actions, answers) = hear(&shell, TargetId(header.from.get()), vec![heard]);
-    shell.carry_out_here(actions).await;
+    part("own copy", shell.carry_out_here(actions)).await;
     // Answers that take longer, or that there are none of, come as messages of their own.
-    Ok(Reply::ok(collect_first(answers).await.first().map_or(Vec::new(), codec::encode)))
+    let answers = part(waits_for, collect_first(answers)).await;
+    Ok(Reply::ok(answers.first().map_or(Vec::new(), codec::encode)))
 }
 
 /// Several messages of one member to another.
@@ -55,8 +58,9 @@ pub async fn bundle(mirrors: &Mirrors, thread: &Rc<ThreadContext>, frame: &Frame
     let Some(header) = first else { return Ok(Reply::ok(Vec::new())) };
     let shell = Shell { shared: member(mirrors, &header)?, thread: thread.clone() };
     let (actions, answers) = hear(&shell, TargetId(header.from.get()), all);
-    carry_out_together(&shell, actions).await;
-    Ok(Reply::ok(codec::encode(&collect_first(answers).await)))
+    part("own copy", carry_out_together(&shell, actions)).await;
+    let answers = part("wait", collect_first(answers)).await;
+    Ok(Reply::ok(codec::encode(&answers)))
 }
 
 /// The member here that a message is for.

@@ -15,7 +15,7 @@ use super::parse::{self, ChangeOp, Payload};
 use super::shell::{Setup, Shell};
 use crate::chunk_store::SMALL_BYTES;
 use nyala_replica::{Body, Input, Ticket};
-use nyala_transport::{Endpoint, Request, TransportError};
+use nyala_transport::{Endpoint, Request, TransportError, trace};
 use nyala_wire::map::ClusterMap;
 use nyala_wire::mirror::{MAX_BUNDLED, ReplicaHeader, replica_kind};
 use nyala_wire::storage::{ChunkFileId, StorageOp, StorageRequest};
@@ -45,6 +45,7 @@ fn is_quick(body: &Body, payload: Option<&Payload>) -> bool {
 impl Shell {
     /// Has a message sent. Quick ones to the same member that are posted before this thread does anything else leave together.
     pub(super) fn post(&self, outgoing: Outgoing) {
+        let outgoing = Outgoing { trace: trace::current(), ..outgoing };
         let shell = self.clone();
         if !is_quick(&outgoing.envelope.body, outgoing.payload.as_ref()) {
             tokio::task::spawn_local(async move { shell.send(vec![outgoing]).await });

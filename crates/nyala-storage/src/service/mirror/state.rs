@@ -118,7 +118,7 @@ impl State {
         let (question, epoch) = (Question::asked_by(to, &envelope.body), envelope.epoch);
         question.is_none_or(|question| self.under_way.begin(question, epoch, monotonic_ms())).then_some(())?;
         let payload = payload.and_then(|ticket| self.buffers.get(&ticket).cloned());
-        Some(Action::Send(Outgoing { to, map: self.map.clone(), envelope, question, payload }))
+        Some(Action::Send(Outgoing { to, map: self.map.clone(), envelope, question, trace: None, payload }))
     }
 
     /// What a client is told.
