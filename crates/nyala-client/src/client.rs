@@ -139,7 +139,9 @@ impl Client {
     /// Looks up a name, and says what may be kept of the answer.
     pub async fn lookup_entry(&self, parent: InodeId, name: &[u8]) -> Result<Lookup> {
         let parent = self.meant(parent).await?;
-        self.core.directories.lookup(parent, name).await
+        let found = self.core.directories.lookup(parent, name).await?;
+        found.attr.iter().for_each(|attr| self.core.namespace.parents.found(attr, parent, name));
+        Ok(found)
     }
 
     /// The first lock that stands in the way of this one (`F_GETLK`).
@@ -210,7 +212,10 @@ impl Client {
     pub async fn mkdir(&self, parent: InodeId, name: &[u8], mode: impl Into<Mode>, owner: Owner) -> Result<Attr> {
         let parent = self.meant(parent).await?;
         let entry = entry(parent, name, mode.into())?;
-        self.core.directories.make("make a directory", entry, owner, |entry| MetaOp::Mkdir { entry }).await
+        let made =
+            self.core.directories.make("make a directory", entry, owner, |entry| MetaOp::Mkdir { entry }).await?;
+        self.core.namespace.parents.found(&made, parent, name);
+        Ok(made)
     }
 
     /// Makes a fifo, socket, device or closed regular file.
@@ -310,7 +315,9 @@ impl Client {
     /// Lists a directory after a cookie (0: from the start).
     pub async fn readdir(&self, dir: InodeId, after_cookie: u64, max_entries: u32, plus: bool) -> Result<Listing> {
         let dir = self.meant(dir).await?;
-        self.core.directories.readdir(dir, after_cookie, max_entries, plus).await
+        let listing = self.core.directories.readdir(dir, after_cookie, max_entries, plus).await?;
+        self.core.namespace.parents.listed(&listing, dir);
+        Ok(listing)
     }
 
     /// Value of an extended attribute.

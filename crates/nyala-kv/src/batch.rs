@@ -54,20 +54,39 @@ impl Batch {
         self.push(OP_DELETE, key.as_ref(), &[])
     }
 
+    /// As [`Batch::put`] with the value that `encode` appends to what it is given; nothing else may it change. So a value that is
+    /// made for the batch is made in its place.
+    pub fn put_with(&mut self, key: impl AsRef<[u8]>, encode: impl FnOnce(&mut Vec<u8>)) -> &mut Batch {
+        let (key, before) = (key.as_ref(), self.bytes.len());
+        self.push(OP_PUT, key, &[]);
+        let from = self.bytes.len();
+        if from == before {
+            return self;
+        }
+        encode(&mut self.bytes);
+        let len = self.bytes.len().saturating_sub(from);
+        if let Some(reason) = refusal(key.len(), len, before) {
+            self.bytes.truncate(before);
+            self.ops -= 1;
+            self.refused = Some(reason);
+        } else if let Some(place) = self.bytes[before..].first_chunk_mut::<OP_HEAD_BYTES>() {
+            place[3..].copy_from_slice(&(len as u32).to_le_bytes());
+        }
+        self
+    }
+
     fn push(&mut self, op: u8, key: &[u8], value: &[u8]) -> &mut Batch {
-        if key.is_empty() || key.len() > MAX_KEY_BYTES {
-            self.refused = Some("keys have 1 to 480 bytes");
-        } else if value.len() > MAX_VALUE_BYTES {
-            self.refused = Some("values have at most 16 MiB");
-        } else if self.bytes.len() + OP_HEAD_BYTES + key.len() + value.len() > MAX_BATCH_BYTES {
-            self.refused = Some("a batch has at most 64 MiB");
-        } else {
-            self.bytes.push(op);
-            self.bytes.extend_from_slice(&(key.len() as u16).to_le_bytes());
-            self.bytes.extend_from_slice(&(value.len() as u32).to_le_bytes());
-            self.bytes.extend_from_slice(key);
-            self.bytes.extend_from_slice(value);
-            self.ops += 1;
+        match refusal(key.len(), value.len(), self.bytes.len()) {
+            Some(reason) => self.refused = Some(reason),
+            None => {
+                let [key_0, key_1] = (key.len() as u16).to_le_bytes();
+                let [value_0, value_1, value_2, value_3] = (value.len() as u32).to_le_bytes();
+                let head: [u8; OP_HEAD_BYTES] = [op, key_0, key_1, value_0, value_1, value_2, value_3];
+                self.bytes.extend_from_slice(&head);
+                self.bytes.extend_from_slice(key);
+                self.bytes.extend_from_slice(value);
+                self.ops += 1;
+            }
         }
         self
     }
@@ -136,6 +155,19 @@ impl Batch {
     /// Why `apply` must refuse the batch.
     pub fn refused(&self) -> Option<&'static str> {
         self.refused
+    }
+}
+
+/// Why a change must not be added to a batch that has so many bytes.
+fn refusal(key_bytes: usize, value_bytes: usize, batch_bytes: usize) -> Option<&'static str> {
+    if key_bytes == 0 || key_bytes > MAX_KEY_BYTES {
+        Some("keys have 1 to 480 bytes")
+    } else if value_bytes > MAX_VALUE_BYTES {
+        Some("values have at most 16 MiB")
+    } else if batch_bytes + OP_HEAD_BYTES + key_bytes + value_bytes > MAX_BATCH_BYTES {
+        Some("a batch has at most 64 MiB")
+    } else {
+        None
     }
 }
 
@@ -251,6 +283,11 @@ mod tests {
         }
         assert!(Batch::new().put([0; MAX_KEY_BYTES], b"").refused().is_none());
         assert!(Batch::new().put(b"k", vec![0; MAX_VALUE_BYTES + 1]).refused().is_some());
+        let mut batch = Batch::new();
+        batch.put_with(b"a", |value| value.extend([1, 2])).put_with(b"k", |value| value.resize(MAX_VALUE_BYTES * 2, 0));
+        batch.put_with(b"", |_| panic!("there is no such key"));
+        assert!(batch.refused().is_some() && batch.len() == 1);
+        assert_eq!(batch.as_bytes(), Batch::new().put(b"a", [1, 2]).as_bytes(), "and nothing is left of it");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! The metadata service: it receives requests, runs the name-space logic (`nyala_namespace`) on its [`tables`], writes the log
 //! and talks to other servers ([`service`]).
 
+mod numbers;
 pub mod service;
 pub mod tables;
 

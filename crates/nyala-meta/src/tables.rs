@@ -4,6 +4,7 @@
 //!
 //! Failure model: that of `nyala-store`. An error of the store is an answer here, never something that is missing.
 
+use crate::numbers::Numbers;
 use nyala_kv::{Batch, Visit};
 use nyala_namespace::keys;
 use nyala_namespace::ns::deferred_unlink::HOLDER;
@@ -28,6 +29,7 @@ pub struct Tables {
     opens: Arc<RwLock<BTreeSet<(InodeId, SessionId)>>>,
     deferred: Arc<RwLock<BTreeSet<InodeId>>>,
     locked: Arc<RwLock<HashSet<InodeId>>>,
+    numbers: Arc<RwLock<Numbers>>,
 }
 
 impl Tables {
@@ -45,7 +47,8 @@ impl Tables {
         })?;
         let deferred = opens.iter().filter(|(_, opener)| *opener == HOLDER).map(|(inode, _)| *inode).collect();
         let (opens, deferred) = (Arc::new(RwLock::new(opens)), Arc::new(RwLock::new(deferred)));
-        Ok(Tables { store, opens, deferred, locked: Arc::new(RwLock::new(locked)) })
+        let (locked, numbers) = (RwLock::new(locked), RwLock::new(Numbers::read(&StoreView(&store))?));
+        Ok(Tables { store, opens, deferred, locked: Arc::new(locked), numbers: Arc::new(numbers) })
     }
 
     /// Applies a batch to the store. Errors: as [`store_error`] says, with nothing done.
@@ -55,6 +58,7 @@ impl Tables {
 
     /// The same with the store's own error.
     pub fn change(&self, batch: &Batch) -> Result<(), StoreError> {
+        let mut numbers = self.numbers.write(); // first, so that numbers change in the store's order
         self.store.apply(batch)?;
         for (key, value) in batch.iter() {
             match (key.first(), value) {
@@ -63,6 +67,7 @@ impl Tables {
                 (Some(&keys::FILE_LOCKS), None) => {
                     keys::parse_inode(key).map(|inode| self.locked.write().remove(&inode));
                 }
+                (Some(&keys::NEXT | &keys::MISC), value) => numbers.note(key, value),
                 _ => {}
             }
         }
@@ -104,6 +109,10 @@ impl View for Tables {
         StoreView(&self.store).scan(from, to, visit)
     }
 
+    fn number(&self, key: &[u8]) -> Result<Option<u64>, WireError> {
+        self.numbers.read().get(key).map_or_else(|| StoreView(&self.store).number(key), |known| Ok(Some(known)))
+    }
+
     fn is_locked(&self, inode: InodeId) -> Result<bool, WireError> {
         Ok(self.locked.read().contains(&inode))
     }
@@ -136,3 +145,6 @@ pub fn store_error(error: StoreError) -> WireError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,9 +7,9 @@
 pub use crate::fault::{Fault, Step};
 use crate::keys;
 use crate::locks::Locks;
-use crate::records::{DirPart, EntryRecord, InodeRecord};
+use crate::records::{DirPart, EntryRecord, EntryRow, InodeRecord};
 use crate::splitting::is_worth_a_look;
-use crate::view::View;
+use crate::view::{View, number_of};
 use crate::writes::Writes;
 use nyala_kv::{Batch, Key};
 use nyala_wire::meta_tx::TxId;
@@ -108,16 +108,11 @@ impl<'a> Change<'a> {
 
     /// The batch that does it all.
     pub fn finish(self) -> Batch {
-        let mut batch = Batch::with_capacity(self.inodes.len() * INODE_BYTES + self.writes.batch_bytes());
-        let mut row = Vec::new();
-        for Loaded { inode, record, .. } in self.inodes.iter().filter(|loaded| loaded.dirty) {
+        let dirty = || self.inodes.iter().filter(|loaded| loaded.dirty);
+        let mut batch = Batch::with_capacity(dirty().count() * INODE_BYTES + self.writes.batch_bytes());
+        for Loaded { inode, record, .. } in dirty() {
             match record {
-                Some(record) => {
-                    row.clear();
-                    row.reserve(INODE_BYTES);
-                    codec::encode_into(record, &mut row);
-                    batch.put(keys::inode(*inode), &row)
-                }
+                Some(record) => batch.put_with(keys::inode(*inode), |row| codec::encode_into(record, row)),
                 None => batch.delete(keys::inode(*inode)),
             };
         }
@@ -325,11 +320,11 @@ impl<'a> Change<'a> {
 
     /// A single number of the tables; 0 if it is not there.
     pub fn number(&self, key: &[u8]) -> Step<u64> {
-        let number = self.look(key, |bytes| {
-            let bytes = <[u8; 8]>::try_from(bytes).map_err(|_| ErrorCode::IO.with("bad number"))?;
-            Ok(u64::from_le_bytes(bytes))
-        });
-        Ok(number?.unwrap_or(0))
+        let number = match self.writes.get(key) {
+            Some(written) => written.map(number_of).transpose()?,
+            None => self.view.number(key)?,
+        };
+        Ok(number.unwrap_or(0))
     }
 
     /// The number that the inode had when it was made first: none that a later run has given out, and of none that is there.
@@ -407,7 +402,7 @@ impl<'a> Change<'a> {
     /// Adds an entry under a name that is free, and counts it.
     pub fn add_entry(&mut self, dir: InodeId, name: &Name, inode: InodeId, kind: FileKind) -> Step<()> {
         let first = self.first_place(dir, name)?;
-        let mut record = EntryRecord { name: name.clone(), inode, kind, followed: None };
+        let mut record = EntryRow { name, inode, kind, followed: None };
         let mut cookie = first;
         let there = match self.vacant.take() {
             Some(vacant) if vacant == (dir, first) => None,

@@ -43,23 +43,18 @@ pub struct InodeRecord {
     pub xattr_bytes: Option<u32>,
 }
 
-/// What only a directory has.
-#[derive(Clone, Debug, PartialEq, Encode)]
+/// What only a directory has. Encoded as an array of the fields in this order, without those at the end that are absent.
+#[derive(Clone, Debug, PartialEq)]
 pub struct DirPart {
     /// The directory above; the root is its own.
-    #[n(0)]
     pub parent: InodeId,
     /// Number of entries.
-    #[n(1)]
     pub entries: u64,
     /// What it gives to new files; absent: the cluster's default.
-    #[n(2)]
     pub pattern: Option<StripePattern>,
     /// Of a directory that is split, its fragments in the order of their ranges; the rest is its own.
-    #[n(3)]
     pub fragments: Option<Vec<Fragment>>,
     /// Of a fragment, the cookies that it has; its parent is the directory of which it is a fragment.
-    #[n(4)]
     pub range: Option<CookieRange>,
 }
 
@@ -91,26 +86,20 @@ impl DirPart {
     }
 }
 
-/// What only a regular file has.
-#[derive(Clone, Debug, PartialEq, Encode)]
+/// What only a regular file has. Encoded in the same way.
+#[derive(Clone, Debug, PartialEq)]
 pub struct FilePart {
     /// Where data is, or will be once it is no longer inline.
-    #[n(0)]
     pub layout: Layout,
     /// Version of the inline content; absent once the file is striped.
-    #[n(1)]
     pub inline_version: Option<u64>,
     /// Largest inline content, bytes.
-    #[n(2)]
     pub inline_limit: u32,
     /// Bytes that it takes on storage; absent: as many as its size.
-    #[n(3)]
     pub allocated: Option<u64>,
     /// It never had a name, and may get one.
-    #[n(4)]
     pub unnamed: Option<bool>,
     /// The last bytes of inline content, if they are here and not in its row ([`crate::ns::inline`]).
-    #[n(5)]
     pub tail: Option<ByteVec>,
 }
 
@@ -216,6 +205,19 @@ pub struct EntryRecord {
     /// Set in the first of several with the same hash: others may follow.
     #[n(3)]
     pub followed: Option<bool>,
+}
+
+/// The same where the name is somebody else's: what is written is not copied first.
+#[derive(Encode)]
+pub(crate) struct EntryRow<'a> {
+    #[n(0)]
+    pub(crate) name: &'a Name,
+    #[n(1)]
+    pub(crate) inode: InodeId,
+    #[n(2)]
+    pub(crate) kind: FileKind,
+    #[n(3)]
+    pub(crate) followed: Option<bool>,
 }
 
 impl EntryRecord {

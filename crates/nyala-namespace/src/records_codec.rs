@@ -4,39 +4,14 @@
 
 use crate::records::{DirPart, EntryRecord, FilePart, InodeRecord};
 use minicbor::bytes::ByteVec;
-use minicbor::encode::Write;
-use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
-use nyala_wire::cbor::{self, Plain, Reader};
+use minicbor::{Decode, Decoder, decode};
+use nyala_wire::cbor::{self, Reader};
 use nyala_wire::fragments::{CookieRange, Fragment};
 use nyala_wire::{FileKind, InodeId, Layout, Name, StripePattern};
 
 /// Fields of an inode's row that are always there, and all of them.
 const FIRST_FIELDS: u64 = 10;
 const FIELDS: u64 = 14;
-
-impl<C> Encode<C> for InodeRecord {
-    fn encode<W: Write>(&self, e: &mut Encoder<W>, context: &mut C) -> Result<(), encode::Error<W::Error>> {
-        let InodeRecord { rdev, dir, file, xattr_bytes, .. } = self;
-        // Those at the end that are absent are left out.
-        let there = [rdev.is_some(), dir.is_some(), file.is_some(), xattr_bytes.is_some()];
-        let fields = FIRST_FIELDS + there.iter().rposition(|is| *is).map_or(0, |last| last as u64 + 1);
-        let mut plain = Plain::<{ Plain::<0>::room(20) }>::default();
-        plain.array(fields).number(self.kind as u8).number(self.perm).number(self.nlink);
-        plain.number(self.uid).number(self.gid).number(self.size);
-        plain.time(self.atime).time(self.mtime).time(self.ctime).time(self.btime);
-        if fields > FIRST_FIELDS {
-            plain.optional(*rdev);
-        }
-        plain.write(e)?;
-        if fields > FIRST_FIELDS + 1 {
-            e.encode_with(dir, context)?;
-        }
-        if fields > FIRST_FIELDS + 2 {
-            e.encode_with(file, context)?;
-        }
-        xattr_bytes.iter().try_for_each(|bytes| e.u32(*bytes).map(drop))
-    }
-}
 
 impl<'b, C> Decode<'b, C> for InodeRecord {
     fn decode(d: &mut Decoder<'b>, _: &mut C) -> Result<Self, decode::Error> {
@@ -144,6 +119,8 @@ fn entry(reader: &mut Reader<'_>) -> Option<EntryRecord> {
     reader.skip_from(4, fields)?;
     Some(record)
 }
+
+mod write;
 
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@
 
 use crate::keys;
 use nyala_kv::{Batch, Key, Visit};
-use nyala_wire::{InodeId, SessionId, WireError};
+use nyala_wire::{ErrorCode, InodeId, SessionId, WireError};
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
@@ -14,6 +14,12 @@ pub trait View {
     fn get(&self, key: &[u8]) -> Result<Option<Arc<[u8]>>, WireError>;
     /// Visits keys from `from` up to but not including `to`, in order.
     fn scan(&self, from: &[u8], to: &[u8], visit: &mut Visit) -> Result<(), WireError>;
+
+    /// The number under a key of one ([`crate::change::Change::number`]). Two are asked for and changed by each operation that makes a file, so a
+    /// view may know them without a search.
+    fn number(&self, key: &[u8]) -> Result<Option<u64>, WireError> {
+        self.get(key)?.map(|bytes| number_of(&bytes)).transpose()
+    }
 
     /// How many sessions hold an inode open. Asked for every file that is removed, so a view may know it without a scan.
     fn openers(&self, inode: InodeId) -> Result<usize, WireError> {
@@ -40,6 +46,12 @@ pub trait View {
     fn is_locked(&self, inode: InodeId) -> Result<bool, WireError> {
         Ok(self.get(&keys::file_locks(inode))?.is_some())
     }
+}
+
+/// The number that a row is. EIO if it is none.
+pub fn number_of(row: &[u8]) -> Result<u64, WireError> {
+    let bytes = <[u8; 8]>::try_from(row).map_err(|_| ErrorCode::IO.with("bad number"))?;
+    Ok(u64::from_le_bytes(bytes))
 }
 
 /// Tables in memory, for tests of the logic.

@@ -50,15 +50,8 @@ const FIELDS: u64 = 15;
 
 impl<C> Encode<C> for Attr {
     fn encode<W: Write>(&self, e: &mut Encoder<W>, _: &mut C) -> Result<(), encode::Error<W::Error>> {
-        let mut plain = Plain::<{ Plain::<0>::room(24) }>::default();
-        plain.array(if self.split.is_some() { FIELDS } else { FIELDS - 1 });
-        plain.number(self.inode.0).number(self.kind as u8).number(self.perm).number(self.nlink);
-        plain.number(self.uid).number(self.gid).number(self.rdev).number(self.size);
-        plain.time(self.atime).time(self.mtime).time(self.ctime).time(self.btime);
-        plain.optional(self.allocated).flag(self.no_xattrs);
-        if let Some(split) = self.split {
-            plain.flag(split);
-        }
+        let mut plain = Plain::<{ Plain::<0>::room(Attr::PLAIN_ITEMS) }>::default();
+        self.write(&mut plain);
         plain.write(e)
     }
 }
@@ -70,6 +63,20 @@ impl<'b, C> Decode<'b, C> for Attr {
 }
 
 impl Attr {
+    /// Items that [`Attr::write`] needs room for.
+    pub(crate) const PLAIN_ITEMS: usize = 24;
+
+    pub(crate) fn write<const N: usize>(&self, plain: &mut Plain<N>) {
+        plain.array(if self.split.is_some() { FIELDS } else { FIELDS - 1 });
+        plain.number(self.inode.0).number(self.kind as u8).number(self.perm).number(self.nlink);
+        plain.number(self.uid).number(self.gid).number(self.rdev).number(self.size);
+        plain.time(self.atime).time(self.mtime).time(self.ctime).time(self.btime);
+        plain.optional(self.allocated).flag(self.no_xattrs);
+        if let Some(split) = self.split {
+            plain.flag(split);
+        }
+    }
+
     fn read(reader: &mut Reader<'_>) -> Option<Attr> {
         let fields = reader.array().filter(|fields| *fields >= FIRST_FIELDS)?;
         let mut attr = Attr {

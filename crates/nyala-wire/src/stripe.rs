@@ -5,7 +5,7 @@
 //! A file is cut into chunks of `chunk_bytes`. Chunk number `c` lives on `targets[c % n]`, in that target's chunk file
 //! of the file, as its chunk number `c / n`: a chunk file holds its target's chunks back to back (`docs/format.md`).
 
-use crate::cbor::{self, Reader};
+use crate::cbor::{self, Plain, Reader};
 use crate::error::{ErrorCode, WireError};
 use crate::ids::{GroupId, PoolId, TargetId};
 use minicbor::encode::{self, Write};
@@ -156,6 +156,12 @@ impl Pattern {
 }
 
 impl StripePattern {
+    /// Writes it: six items.
+    pub fn write<const N: usize>(&self, plain: &mut Plain<N>) {
+        plain.array(5).number(self.pattern as u8).number(self.chunk_bytes).number(self.num_targets);
+        plain.number(self.pool.0).number(self.inline_bytes);
+    }
+
     /// Reads it as the codec does.
     pub fn read(reader: &mut Reader<'_>) -> Option<StripePattern> {
         let fields = reader.array().filter(|fields| *fields >= 5)?;
@@ -177,8 +183,7 @@ fn is_zero(moves: &u32) -> bool {
 
 impl<C> Encode<C> for Layout {
     fn encode<W: Write>(&self, e: &mut Encoder<W>, ctx: &mut C) -> Result<(), encode::Error<W::Error>> {
-        let pattern = u64::from(self.pattern as u8) | u64::from(self.moves) << 8;
-        e.array(3)?.u64(pattern)?.u32(self.chunk_bytes)?;
+        e.array(3)?.u64(self.first_number())?.u32(self.chunk_bytes)?;
         self.targets.encode(e, ctx)
     }
 }
@@ -190,14 +195,42 @@ impl<'b, C> Decode<'b, C> for Layout {
 }
 
 impl Layout {
+    /// Items that [`Layout::write`] needs room for.
+    pub const PLAIN_ITEMS: usize = 4 + Layout::PLAIN_TARGETS;
+    const PLAIN_TARGETS: usize = 8;
+
+    fn first_number(&self) -> u64 {
+        u64::from(self.pattern as u8) | u64::from(self.moves) << 8
+    }
+
+    /// Writes it behind what is in `plain`, which then has what is not with the encoder yet.
+    pub fn write<const N: usize, W: Write>(
+        &self,
+        plain: &mut Plain<N>,
+        e: &mut Encoder<W>,
+    ) -> Result<(), encode::Error<W::Error>> {
+        if self.targets.len() > Layout::PLAIN_TARGETS {
+            plain.flush(e)?;
+            return e.encode(self).map(drop);
+        }
+        plain.array(3).number(self.first_number()).number(self.chunk_bytes).array(self.targets.len() as u64);
+        for target in &self.targets {
+            plain.number(target.0);
+        }
+        Ok(())
+    }
+
     /// Reads it as the codec does. Refuses what would divide by zero below.
     pub fn read(reader: &mut Reader<'_>) -> Option<Layout> {
         let fields = reader.array().filter(|fields| *fields >= 3)?;
         let first: u64 = reader.number()?;
         let (pattern, moves) = (Pattern::from_number(first as u8)?, u32::try_from(first >> 8).ok()?);
         let chunk_bytes = reader.number().filter(|bytes| *bytes > 0)?;
-        let targets = reader.array().filter(|targets| (1..=reader.left() as u64).contains(targets))?;
-        let targets = (0..targets).map(|_| reader.number().map(TargetId)).collect::<Option<Vec<TargetId>>>()?;
+        let number = reader.array().filter(|number| (1..=reader.left() as u64).contains(number))?;
+        let mut targets = Vec::with_capacity(number as usize);
+        for _ in 0..number {
+            targets.push(TargetId(reader.number()?));
+        }
         reader.skip_from(3, fields)?;
         Some(Layout { pattern, chunk_bytes, targets, moves })
     }

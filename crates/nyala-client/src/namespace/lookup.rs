@@ -228,7 +228,12 @@ impl Namespace {
         }
     }
 
+    /// The directory above one; known here where this client may keep the name that it was found under.
     pub(crate) async fn parent(self: &Arc<Namespace>, dir: InodeId) -> Result<InodeId> {
+        let stands_for = |above, name: &[u8]| self.delegations.cached(above, |cached| cached.entry(name)).flatten();
+        if let Some(above) = self.parents.of(dir, stands_for) {
+            return Ok(above);
+        }
         match self.cluster.meta("find the directory above", MetaOp::GetParent { dir }, Owner::default()).await? {
             MetaReply::Inode(inode) => Ok(inode),
             _ => Err(unexpected_reply("find the directory above")),

@@ -11,6 +11,7 @@ pub(crate) mod logic;
 pub(crate) mod lookup;
 pub(crate) mod mutate;
 pub(crate) mod owner;
+pub(crate) mod parents;
 pub(crate) mod path;
 pub(crate) mod server_lookup;
 mod whole_attrs;

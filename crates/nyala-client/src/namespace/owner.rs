@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::delegation::cache::DelegationCache;
 use crate::file::ops::FileOps;
 use crate::file::table::Table;
+use crate::namespace::parents::Parents;
 use crate::rpc::cluster::Cluster;
 use crate::writeback::owner::Writeback;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ pub(crate) struct Namespace {
     pub(super) delegations: Arc<DelegationCache>,
     pub(super) writeback: Arc<Writeback>,
     pub(super) ops: Arc<FileOps>,
+    pub(crate) parents: Parents,
 }
 
 impl Namespace {
@@ -28,6 +30,6 @@ impl Namespace {
         writeback: Arc<Writeback>,
         ops: Arc<FileOps>,
     ) -> Namespace {
-        Namespace { ctx, cluster, files, delegations, writeback, ops }
+        Namespace { ctx, cluster, files, delegations, writeback, ops, parents: Parents::default() }
     }
 }

@@ -9,7 +9,7 @@
 
 use crate::context::Hold;
 use crate::error::{Error, Result};
-use crate::file::state::written::{Departing, Outflow};
+use crate::file::state::written::Departing;
 use crate::file::state::{File, FileState};
 use crate::rpc::storage::ChunkRange;
 use crate::writeback::owner::Writeback;
@@ -25,51 +25,18 @@ const WRITES_PER_FILE: usize = 128;
 /// goes together is received together.
 const SEND_BATCH: usize = 16;
 
-/// Which extents should go out?
-#[derive(Clone, Copy)]
-struct Due {
-    now_ms: u64,
-    max_age_ms: u64,
-}
-
-impl Due {
-    /// Offsets of the extents to send now, as many as may be under way. Notes whether more would be due.
-    fn pick(self, state: &mut FileState) -> Vec<u64> {
-        let mut room = WRITES_PER_FILE.saturating_sub(state.written().in_flight().len());
-        let mut picked = Vec::new();
-        let mut outflow = Outflow::Free;
-        for extent in state.written().dirty().iter() {
-            let old = self.now_ms.saturating_sub(extent.born_ms) >= self.max_age_ms;
-            let wanted = old || extent.hurried || state.written().is_to_flush(extent) || extent.complete;
-            if !wanted {
-                continue;
-            }
-            let range = extent.range();
-            if room == 0 || state.written().is_flying(&range) {
-                outflow = Outflow::Blocked;
-                if room == 0 {
-                    break;
-                }
-                continue;
-            }
-            room -= 1;
-            picked.push(extent.offset);
-        }
-        state.written_mut().set_outflow(outflow);
-        picked
-    }
-}
-
 impl Writeback {
     /// Sends off what is due of a striped file. Does not wait.
     pub(crate) fn pump(self: &Arc<Writeback>, file: &Arc<File>) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let due = Due { now_ms: self.ctx.now_ms(), max_age_ms: self.ctx.config.max_dirty_age.as_millis() as u64 };
+        let max_age_ms = self.ctx.config.max_dirty_age.as_millis() as u64;
+        let old = self.ctx.now_ms().checked_sub(max_age_ms);
         let mut sends = Vec::new();
         {
             let mut state = file.state.lock();
             let Some(layout) = state.layout().cloned().filter(|_| !state.is_inline()) else { return };
-            for offset in due.pick(&mut state) {
+            let room = WRITES_PER_FILE.saturating_sub(state.written().in_flight().len());
+            for offset in state.written_mut().pick_due(old, room) {
                 let Some(Departing { id, offset, data, in_pieces }) = state.written_mut().depart(offset) else {
                     continue;
                 };

@@ -3,11 +3,12 @@
 //! How many requests to metadata programs cost that unpack, copy, list and remove many small files. Each is a round trip that a program
 //! waits for, but for the content of closed files, which goes out with that of others.
 
-use nyala_e2e::{Cluster, Options, alone};
+use nyala_e2e::{Cluster, Mounts, Options, alone};
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 const DIRS: u64 = 10;
 const FILES: u64 = 400;
@@ -32,7 +33,7 @@ fn ops(cluster: &Cluster) -> Ops {
 /// Runs a program; the requests that clients waited for meanwhile, and those by operation.
 fn requests(cluster: &Cluster, program: &str, args: &[&str]) -> (u64, Ops) {
     let before = ops(cluster);
-    let status = Command::new(program).args(args).status().unwrap();
+    let status = Command::new(program).args(args).stdout(Stdio::null()).status().unwrap();
     assert!(status.success(), "{program} {args:?}");
     let mut after = ops(cluster);
     after.retain(|name, count| {
@@ -67,7 +68,48 @@ fn e2e_round_trips_of_programs_that_make_and_remove_small_files() {
     assert!(copied <= names * 5 / 4, "{copied}: {by:?}");
     let same = Command::new("diff").args(["-r", &path(&tree), &path(&dir.join("copy"))]).status().unwrap();
     assert!(same.success());
+    programs_that_look(&cluster, &dir);
     let (removed, by) = requests(&cluster, "rm", &["-r", &path(&dir.join("copy"))]);
     assert_eq!((by["unlink"], by["rmdir"]), (FILES, DIRS + 1), "{by:?}");
     assert!(removed <= names * 5 / 4, "{removed}: {by:?}");
+}
+
+/// Programs that look through a tree: where it was made, from two mounts that have seen nothing of it, and from one of them again.
+fn programs_that_look(cluster: &Cluster, dir: &Path) {
+    let mut mounts = Mounts::new(cluster, 1, "");
+    let [other, cold] = ["", ""].map(|options| mounts.add(options).join("round_trips"));
+    let path = |path: &Path| path.to_str().unwrap().to_owned();
+    // Of what was made here no listing was asked for yet.
+    let dirs = 2 * (DIRS + 1);
+    // What the mount that made it holds for itself alone is asked for file by file.
+    let files = 2 * FILES + 3 * dirs;
+    let all =
+        [(dir, "made here", dirs), (&other, "made elsewhere", files), (&cold, "cold", 3 * dirs), (&cold, "again", 0)];
+    for (dir, times, most) in all {
+        for (program, args) in [
+            ("find", vec![path(dir), "-newermt".into(), "2100-01-01".into()]),
+            ("du", vec!["-s".into(), path(dir)]),
+            ("ls", vec!["-lR".into(), path(dir)]),
+        ] {
+            let args: Vec<&str> = args.iter().map(String::as_str).collect();
+            let (waited, by) = requests(cluster, program, &args);
+            let most = if program == "find" { most } else { 0 };
+            assert!(waited <= most, "{program}, {times}: {waited} requests, {by:?}");
+            assert_eq!(by.get("get_parent"), None, "{program}, {times}: the directory above is known");
+        }
+    }
+    // Known as long as nobody moves the directory.
+    let inode = |dir: &Path| fs::metadata(dir).unwrap().ino();
+    assert_eq!(above(&cold.join("d0")), inode(&cold));
+    fs::rename(dir.join("d0"), dir.join("d1/d0")).unwrap();
+    assert_eq!(above(&cold.join("d1/d0")), inode(&cold.join("d1")));
+    fs::rename(dir.join("d1/d0"), dir.join("d0")).unwrap();
+    assert_eq!(above(&cold.join("d0")), inode(&cold));
+}
+
+/// The inode that a directory's listing has for `..`.
+fn above(dir: &Path) -> u64 {
+    let listing = rustix::fs::Dir::read_from(fs::File::open(dir).unwrap()).unwrap();
+    let mut entries = listing.map(Result::unwrap);
+    entries.find(|entry| entry.file_name() == c"..").unwrap().ino()
 }

@@ -26,6 +26,10 @@ impl View for LoggedTables {
         self.0.tables.scan(from, to, visit)
     }
 
+    fn number(&self, key: &[u8]) -> Result<Option<u64>, WireError> {
+        self.0.tables.number(key)
+    }
+
     fn is_locked(&self, inode: InodeId) -> Result<bool, WireError> {
         self.0.tables.is_locked(inode)
     }

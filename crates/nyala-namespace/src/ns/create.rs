@@ -29,8 +29,7 @@ pub fn file(change: &mut Change, env: &Env, entry: &NewEntry, exclusive: bool) -
     let record = regular(change, env, entry, inherited.perm, None)?;
     let inode = add(change, env, entry, record)?;
     acl::give(change, inode, inherited.access.as_deref(), None)?;
-    let file =
-        if env.implicit_open { open::look(change, inode)? } else { open::open_here(change, env.session, inode)? };
+    let file = if env.implicit_open { open::look(change, inode)? } else { open::open_new(change, env.session, inode)? };
     let file = Some(Box::new(file));
     Ok(MetaReply::Created { new: true, inode, kind: FileKind::File, file })
 }
@@ -47,7 +46,7 @@ pub fn unnamed(change: &mut Change, env: &Env, entry: &NewEntry) -> Step<MetaRep
     let inode = change.allocate(entry.parent.slot())?;
     change.insert_inode(inode, record)?;
     acl::give(change, inode, inherited.access.as_deref(), None)?;
-    let file = Some(Box::new(open::open_here(change, env.session, inode)?));
+    let file = Some(Box::new(open::open_new(change, env.session, inode)?));
     Ok(MetaReply::Created { new: true, inode, kind: FileKind::File, file })
 }
 

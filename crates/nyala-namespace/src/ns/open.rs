@@ -36,6 +36,13 @@ pub fn open_here(change: &mut Change, session: SessionId, inode: InodeId) -> Ste
     Ok(reply)
 }
 
+/// Opens a file that this change makes: nobody has it open.
+pub fn open_new(change: &mut Change, session: SessionId, inode: InodeId) -> Step<FileReply> {
+    let reply = look(change, inode)?;
+    change.put(keys::open(inode, session), Vec::new());
+    Ok(reply)
+}
+
 /// What there is to know about a file, without opening it.
 pub fn file_info(change: &mut Change, inode: InodeId) -> Step<MetaReply> {
     Ok(MetaReply::Opened(Box::new(look(change, inode)?)))

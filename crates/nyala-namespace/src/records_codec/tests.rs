@@ -3,6 +3,7 @@
 //! Rows are the same bytes as with the codec's own code.
 
 use super::*;
+use minicbor::Encode;
 use nyala_wire::{Pattern, PoolId, TargetId, Time, codec};
 use proptest::prelude::*;
 

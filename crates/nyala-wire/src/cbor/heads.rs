@@ -11,3 +11,4 @@ pub const MAP: u8 = 5;
 pub const TAG: u8 = 6;
 pub const NULL: u8 = 0xf6;
 pub const FALSE: u8 = 0xf4;
+pub const TRUE: u8 = 0xf5;

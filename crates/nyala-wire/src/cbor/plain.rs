@@ -2,7 +2,7 @@
 
 //! Writes.
 
-use super::heads::{ARRAY, FALSE, NEGATIVE, NULL, UNSIGNED};
+use super::heads::{ARRAY, BYTES, FALSE, NEGATIVE, NULL, UNSIGNED};
 use crate::time::Time;
 use minicbor::encode::{Encoder, Error, Write};
 
@@ -29,18 +29,24 @@ impl<const N: usize> Plain<N> {
 
     #[inline]
     fn head(&mut self, major: u8, value: u64) {
+        let Some([first, rest @ ..]) = self.bytes.get_mut(self.len..).and_then(<[u8]>::first_chunk_mut::<NUMBER>)
+        else {
+            return;
+        };
+        if value < 24 {
+            *first = major << 5 | value as u8;
+            self.len += 1;
+            return;
+        }
         let (info, more) = match value {
-            0..=23 => (value as u8, 0),
-            24..=0xff => (24, 1),
+            0..=0xff => (24, 1),
             0x100..=0xffff => (25, 2),
             0x1_0000..=0xffff_ffff => (26, 4),
             _ => (27, 8),
         };
-        // Always eight bytes: those that do not count are written over, or not taken.
-        let shifted = value << (64 - 8 * more).min(63);
-        let [first, rest @ ..] = &mut self.bytes[self.len..self.len + NUMBER] else { return };
         *first = major << 5 | info;
-        rest.copy_from_slice(&shifted.to_be_bytes()); // why big-endian: CBOR's own order (RFC 8949, 3)
+        // Always eight bytes: those that do not count are written over, or not taken.
+        *rest = (value << (64 - 8 * more)).to_be_bytes(); // why big-endian: CBOR's own order (RFC 8949, 3)
         self.len += 1 + more;
     }
 
@@ -48,6 +54,13 @@ impl<const N: usize> Plain<N> {
     #[inline]
     pub fn array(&mut self, items: u64) -> &mut Self {
         self.head(ARRAY, items);
+        self
+    }
+
+    /// The head of a string of so many bytes; the caller writes them behind it, after [`Plain::flush`].
+    #[inline]
+    pub fn bytes(&mut self, len: usize) -> &mut Self {
+        self.head(BYTES, len as u64);
         self
     }
 
@@ -63,7 +76,7 @@ impl<const N: usize> Plain<N> {
     pub fn optional(&mut self, value: Option<impl Into<u64>>) -> &mut Self {
         match value {
             Some(value) => self.number(value),
-            None => self.simple(NULL),
+            None => self.null(),
         }
     }
 
@@ -84,6 +97,13 @@ impl<const N: usize> Plain<N> {
         self.number(time.nanos)
     }
 
+    /// Nothing is there.
+    #[inline]
+    pub fn null(&mut self) -> &mut Self {
+        self.simple(NULL)
+    }
+
+    #[inline]
     fn simple(&mut self, byte: u8) -> &mut Self {
         self.bytes[self.len] = byte;
         self.len += 1;
@@ -94,5 +114,12 @@ impl<const N: usize> Plain<N> {
     #[inline]
     pub fn write<W: Write>(&self, encoder: &mut Encoder<W>) -> Result<(), Error<W::Error>> {
         encoder.writer_mut().write_all(&self.bytes[..self.len]).map_err(Error::write)
+    }
+    /// Hands over what was written and begins anew: behind it comes what has no place here.
+    #[inline]
+    pub fn flush<W: Write>(&mut self, encoder: &mut Encoder<W>) -> Result<(), Error<W::Error>> {
+        self.write(encoder)?;
+        self.len = 0;
+        Ok(())
     }
 }

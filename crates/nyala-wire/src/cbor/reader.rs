@@ -2,53 +2,67 @@
 
 //! Reads.
 
-use super::heads::{ARRAY, BYTES, FALSE, MAP, NEGATIVE, NULL, TAG, TEXT, UNSIGNED};
+use super::heads::{ARRAY, BYTES, FALSE, MAP, NEGATIVE, NULL, TAG, TEXT, TRUE, UNSIGNED};
 use crate::time::Time;
 
 /// Reads what [`super::Plain`] writes, and what is equal to it. Of no use any more once it said `None`.
 #[derive(Clone, Copy)]
 pub struct Reader<'b> {
-    bytes: &'b [u8],
-    at: usize,
+    /// What is left; a slice, and not a place in all of it, so that a look at the next byte is one comparison.
+    rest: &'b [u8],
+    /// Length of all of it.
+    whole: usize,
 }
 
 impl<'b> Reader<'b> {
     /// Begins at a place of the input.
     pub fn new(bytes: &'b [u8], at: usize) -> Reader<'b> {
-        Reader { bytes, at }
+        Reader { rest: bytes.get(at..).unwrap_or_default(), whole: bytes.len().max(at) }
     }
 
     /// How many bytes are left.
     pub fn left(&self) -> usize {
-        self.bytes.len().saturating_sub(self.at)
+        self.rest.len()
     }
 
     /// Where it is.
     pub fn position(&self) -> usize {
-        self.at
+        self.whole - self.rest.len()
+    }
+
+    /// The next `N` bytes.
+    #[inline]
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.rest.split_first_chunk::<N>()?;
+        self.rest = rest;
+        Some(*taken)
+    }
+
+    /// The number that a head carries whose lower five bits are these.
+    #[inline]
+    fn value(&mut self, info: u8) -> Option<u64> {
+        // why big-endian: CBOR's own order (RFC 8949, 3)
+        match info {
+            0..24 => Some(u64::from(info)),
+            24 => self.take().map(|[byte]| u64::from(byte)),
+            25 => self.take().map(|bytes| u64::from(u16::from_be_bytes(bytes))),
+            26 => self.take().map(|bytes| u64::from(u32::from_be_bytes(bytes))),
+            27 => self.take().map(u64::from_be_bytes),
+            _ => None,
+        }
     }
 
     #[inline]
     fn head(&mut self) -> Option<(u8, u64)> {
-        let rest = self.bytes.get(self.at..)?;
-        let (first, rest) = rest.split_first()?;
-        let (major, info) = (first >> 5, first & 31);
-        if info < 24 {
-            self.at += 1;
-            return Some((major, u64::from(info)));
-        }
-        let more = 1_usize << info.checked_sub(24).filter(|size| *size < 4)?;
-        let value = match rest.first_chunk::<8>() {
-            Some(eight) => u64::from_be_bytes(*eight) >> (64 - 8 * more), // why big-endian: CBOR's own order (RFC 8949, 3)
-            None => rest.get(..more)?.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)),
-        };
-        self.at += 1 + more;
-        Some((major, value))
+        let [first] = self.take()?;
+        Some((first >> 5, self.value(first & 31)?))
     }
 
     #[inline]
     fn of(&mut self, wanted: u8) -> Option<u64> {
-        self.head().filter(|(major, _)| *major == wanted).map(|(_, value)| value)
+        let [first] = self.take()?;
+        // Of another kind: what is left of it is 32 and more, and no number.
+        self.value(first ^ wanted << 5)
     }
 
     /// The number of items of an array.
@@ -71,8 +85,8 @@ impl<'b> Reader<'b> {
     /// Something, or null.
     #[inline]
     pub fn optional<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
-        if self.bytes.get(self.at) == Some(&NULL) {
-            self.at += 1;
+        if let Some((&NULL, rest)) = self.rest.split_first() {
+            self.rest = rest;
             return Some(None);
         }
         read(self).map(Some)
@@ -81,21 +95,19 @@ impl<'b> Reader<'b> {
     /// True or false.
     #[inline]
     pub fn flag(&mut self) -> Option<bool> {
-        let is = match self.bytes.get(self.at)?.wrapping_sub(FALSE) {
-            0 => false,
-            1 => true,
-            _ => return None,
-        };
-        self.at += 1;
-        Some(is)
+        match self.take()? {
+            [FALSE] => Some(false),
+            [TRUE] => Some(true),
+            _ => None,
+        }
     }
 
     /// A string of bytes.
     #[inline]
     pub fn bytes(&mut self) -> Option<&'b [u8]> {
         let len = self.number_of(BYTES)?;
-        let bytes = self.bytes.get(self.at..self.at.checked_add(len)?)?;
-        self.at += len;
+        let (bytes, rest) = self.rest.split_at_checked(len)?;
+        self.rest = rest;
         Some(bytes)
     }
 
@@ -111,9 +123,7 @@ impl<'b> Reader<'b> {
         while left > 0 {
             left -= 1;
             match self.head()? {
-                (BYTES | TEXT, len) => {
-                    self.at = self.at.checked_add(usize::try_from(len).ok()?).filter(|at| *at <= self.bytes.len())?
-                }
+                (BYTES | TEXT, len) => self.rest = self.rest.get(usize::try_from(len).ok()?..)?,
                 (ARRAY, items) => left = left.checked_add(items)?,
                 (MAP, pairs) => left = left.checked_add(pairs.checked_mul(2)?)?,
                 (TAG, _) => left = left.checked_add(1)?,

@@ -64,7 +64,7 @@ fn what_is_not_a_number_is_none() {
     let mut reader = Reader::new(&bytes, 0);
     assert_eq!((reader.clone().number::<u8>(), reader.clone().array(), reader.clone().time()), (None, None, None));
     assert_eq!((reader.flag(), reader.optional(Reader::flag)), (Some(true), Some(Some(false))));
-    assert_eq!((reader.optional(Reader::flag), reader.flag()), (Some(None), None));
+    assert_eq!((reader.optional(Reader::flag), reader.clone().flag()), (Some(None), None));
     assert_eq!(reader.number::<u8>(), None, "too large");
     for head in [0x1c, 0x1f, 0x9f, 0xff] {
         assert_eq!(Reader::new(&[head; 20], 0).number::<u64>(), None);

@@ -5,6 +5,7 @@
 use super::delegation::Revocation;
 use super::lock::{FileLock, LockCheck};
 use crate::attr::Attr;
+use crate::cbor::Plain;
 use crate::error::WireError;
 use crate::file_kind::FileKind;
 use crate::fragments::Fragment;
@@ -14,7 +15,8 @@ use crate::storage_grants::StorageGrant;
 use crate::stripe::{Layout, StripePattern};
 use bytes::Bytes;
 use minicbor::bytes::ByteVec;
-use minicbor::{Decode, Encode};
+use minicbor::encode::Write;
+use minicbor::{Decode, Encode, Encoder, encode};
 
 /// A found or new entry.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -31,7 +33,7 @@ pub struct EntryReply {
 }
 
 /// What a client needs to know to read and write a file.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Decode)]
 pub struct FileReply {
     /// Attributes.
     #[n(0)]
@@ -49,6 +51,34 @@ pub struct FileReply {
     /// leave a gap, or moves the content, and holds others off, cuts chunk files first.
     #[n(4)]
     pub leftovers: Option<bool>,
+}
+
+impl<C> Encode<C> for FileReply {
+    /// As derived code does it, in one piece.
+    fn encode<W: Write>(&self, e: &mut Encoder<W>, _: &mut C) -> Result<(), encode::Error<W::Error>> {
+        const ITEMS: usize = Attr::PLAIN_ITEMS + Layout::PLAIN_ITEMS + 6;
+        let mut plain = Plain::<{ Plain::<0>::room(ITEMS) }>::default();
+        plain.array(if self.leftovers.is_some() { 5 } else { 4 });
+        self.attr.write(&mut plain);
+        self.layout.write(&mut plain, e)?;
+        match &self.inline {
+            None => {
+                plain.null();
+            }
+            Some(InlineContent { version, data }) => {
+                plain.array(2).number(*version).bytes(data.len());
+                if !data.is_empty() {
+                    plain.flush(e)?;
+                    e.writer_mut().write_all(data).map_err(encode::Error::write)?;
+                }
+            }
+        }
+        plain.number(self.inline_limit);
+        if let Some(leftovers) = self.leftovers {
+            plain.flag(leftovers);
+        }
+        plain.write(e)
+    }
 }
 
 /// Inline content and its version.
@@ -270,4 +300,68 @@ pub enum PutOutcome {
     /// It was not.
     #[n(1)]
     Refused(#[n(0)] WireError),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec;
+    use crate::stripe::Pattern;
+    use crate::time::Time;
+    use proptest::prelude::*;
+
+    /// The same with derived code.
+    #[derive(Encode)]
+    struct Derived<'a> {
+        #[n(0)]
+        attr: &'a Attr,
+        #[n(1)]
+        layout: &'a Layout,
+        #[n(2)]
+        inline: &'a Option<InlineContent>,
+        #[n(3)]
+        inline_limit: u32,
+        #[n(4)]
+        leftovers: Option<bool>,
+    }
+
+    proptest! {
+        #[test]
+        fn a_file_is_the_same_bytes_as_with_derived_code(
+            numbers: [u32; 8],
+            shift in 0..32_u32,
+            targets in proptest::collection::vec(any::<u16>(), 1..20),
+            content in proptest::option::of(proptest::collection::vec(any::<u8>(), 0..400)),
+            leftovers: Option<bool>,
+        ) {
+            let [a, b, c, d, e, f, g, h] = numbers.map(|number| number >> shift);
+            let time = |seconds: u32| Time { seconds: i64::from(seconds) - i64::from(h), nanos: g };
+            let attr = Attr {
+                inode: InodeId(u64::from(a) << shift),
+                kind: FileKind::File,
+                perm: b as u16,
+                nlink: c,
+                uid: d,
+                gid: e,
+                rdev: f,
+                size: u64::from(g) << shift,
+                atime: time(a),
+                mtime: time(b),
+                ctime: time(c),
+                btime: time(d),
+                allocated: (a % 2 == 0).then_some(u64::from(b)),
+                no_xattrs: c % 2 == 0,
+                split: (d % 2 == 0).then_some(e % 2 == 0),
+            };
+            let targets = targets.into_iter().map(TargetId).collect();
+            let layout = Layout { pattern: Pattern::Mirror, chunk_bytes: a.max(1), targets, moves: b };
+            let inline = content.map(|data| InlineContent { version: u64::from(f), data: data.into() });
+            let file = FileReply { attr, layout, inline, inline_limit: g, leftovers };
+            let FileReply { attr, layout, inline, inline_limit, leftovers } = &file;
+            let derived = Derived { attr, layout, inline, inline_limit: *inline_limit, leftovers: *leftovers };
+            let bytes = codec::encode(&file);
+            prop_assert_eq!(&bytes, &codec::encode(&derived));
+            prop_assert_eq!(codec::decode::<FileReply>(&bytes).unwrap(), file);
+        }
+    }
 }

@@ -38,7 +38,7 @@ pub(crate) struct Departing {
 
 /// Whether what is due goes out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outflow {
+enum Outflow {
     /// Nothing that is due waits.
     Free,
     /// Something that is due waits for what is under way.
@@ -160,22 +160,35 @@ impl WrittenState {
         self.flush_upto
     }
 
-    /// Whether an extent's oldest write is among those that should go out now.
-    pub(crate) fn is_to_flush(&self, extent: &Extent) -> bool {
-        extent.stamp <= self.flush_upto
+    /// Offsets of the extents to send now, in file order and at most `room`: what is full, what somebody waits for, and what was written at
+    /// `upto_ms` or before (`None`: nothing is that old yet). What overlaps something on its way waits for that. Notes whether more would be due.
+    ///
+    /// Takes time for what is due, not for what is dirty.
+    pub(crate) fn pick_due(&mut self, upto_ms: Option<u64>, room: usize) -> Vec<u64> {
+        self.dirty.hurry_old(self.flush_upto, upto_ms);
+        let mut picked = Vec::new();
+        self.outflow = Outflow::Free;
+        for extent in self.dirty.ready() {
+            if picked.len() == room {
+                self.outflow = Outflow::Blocked;
+                break;
+            }
+            if self.is_flying(&extent.range()) {
+                self.outflow = Outflow::Blocked;
+            } else {
+                picked.push(extent.offset);
+            }
+        }
+        picked
     }
 
     /// Whether anything up to this stamp is still dirty or on its way.
     pub(crate) fn holds_upto(&self, stamp: u64) -> bool {
-        self.dirty.iter().any(|extent| extent.stamp <= stamp) || self.in_flight.iter().any(|one| one.stamp <= stamp)
+        self.dirty.holds_upto(stamp) || self.in_flight.iter().any(|one| one.stamp <= stamp)
     }
 
     pub(crate) fn is_blocked(&self) -> bool {
         self.outflow == Outflow::Blocked
-    }
-
-    pub(crate) fn set_outflow(&mut self, outflow: Outflow) {
-        self.outflow = outflow;
     }
 
     pub(crate) fn filled_ms(&self) -> u64 {
@@ -216,8 +229,7 @@ impl WrittenState {
     /// After the file was cut: own writes end where what is left of them does; `committed`: also at storage.
     pub(crate) fn cut_own(&mut self, at_storage: Option<u64>) {
         let flying = self.in_flight.iter().map(|flying| flying.range().end);
-        let unsent = self.dirty.iter().map(|extent| extent.range().end);
-        self.own_end = flying.chain(unsent).chain(at_storage).max();
+        self.own_end = flying.chain(self.dirty.end()).chain(at_storage).max();
     }
 
     /// Own bytes in `range` that are on no server, oldest first.
@@ -230,5 +242,52 @@ impl WrittenState {
             out.push((from, Bytes::copy_from_slice(part)));
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_due_goes_out_in_file_order_and_what_is_not_is_not_looked_at() {
+        let mut state = WrittenState::new(100);
+        for n in (0..50).rev() {
+            let stamp = state.stamp();
+            state.insert(n * 200, &[1; 10], 1000, stamp);
+        }
+        assert!(
+            state.pick_due(Some(999), 8).is_empty() && state.dirty().ready().next().is_none() && !state.is_blocked()
+        );
+        let stamp = state.stamp();
+        state.insert(400, &[2; 100], 1100, stamp);
+        assert_eq!(state.pick_due(Some(999), 8), [400], "a whole unit");
+        let gone = state.depart(400).unwrap();
+        let stamp = state.stamp();
+        state.insert(420, &[3; 20], 1200, stamp);
+        assert!(state.pick_due(Some(999), 8).is_empty() && !state.is_blocked(), "as young as what was written last");
+        let upto = state.flush_all();
+        assert_eq!(state.pick_due(None, 3), [0, 200, 600], "what overlaps something on its way waits");
+        assert!(state.is_blocked() && state.holds_upto(upto));
+        assert_eq!(state.end_flight(gone.id), Some(400..500));
+        let all = state.pick_due(None, 100);
+        assert_eq!((all.len(), all[2], state.is_blocked()), (50, 420, false));
+        all.into_iter().for_each(|offset| drop(state.depart(offset)));
+        assert!(state.dirty().is_empty() && state.holds_upto(upto));
+        state.take_back(state.in_flight()[0].id);
+        assert_eq!(state.pick_due(None, 1).len(), 1, "what came back still has to go");
+    }
+
+    #[test]
+    fn what_is_old_goes_out() {
+        let mut state = WrittenState::new(100);
+        for n in 0..4 {
+            let stamp = state.stamp();
+            state.insert(n * 200, &[1; 10], 1000 + n, stamp);
+        }
+        let stamp = state.stamp();
+        state.insert(210, &[1; 10], 2000, stamp);
+        assert_eq!(state.pick_due(Some(1001), 8), [0, 200], "as old as the oldest byte");
+        assert_eq!((state.dirty().ready().count(), state.dirty().iter().count()), (2, 4));
     }
 }

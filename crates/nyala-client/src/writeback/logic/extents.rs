@@ -5,6 +5,7 @@
 //! Extents never overlap and never cross a multiple of `unit` (a chunk, or a part of one), so each goes out as one
 //! storage write; one that fills its unit is complete and need not wait for more.
 
+use crate::writeback::logic::due_index::{DueIndex, Place};
 use crate::writeback::logic::partial_units::PartialUnits;
 use crate::writeback::logic::ranges::RangeSet;
 use crate::writeback::logic::spare_capacity::SpareCapacity;
@@ -27,11 +28,20 @@ pub struct Extent {
     pub hurried: bool,
     /// More than one write made it.
     pub in_pieces: bool,
-    /// It fills its unit, or what is left of it. Known here because many are looked at for each that goes out.
+    /// It fills its unit, or what is left of it.
     pub complete: bool,
 }
 
 impl Extent {
+    fn place(&self) -> Place {
+        Place { offset: self.offset, stamp: self.stamp, ready: self.complete || self.hurried }
+    }
+
+    /// Other bytes became part of it, or lie over it: it is as old as the oldest of them.
+    fn age(&mut self, born_ms: u64, stamp: u64) {
+        (self.born_ms, self.stamp) = (self.born_ms.min(born_ms), self.stamp.min(stamp));
+    }
+
     /// The bytes' range in the file.
     pub fn range(&self) -> Range<u64> {
         self.offset..self.offset + self.data.len() as u64
@@ -43,6 +53,8 @@ impl Extent {
 pub struct ExtentMap {
     unit: u64,
     extents: BTreeMap<u64, Extent>,
+    /// Which of them go out next; what changes an extent's stamp, or whether it is ready, changes this.
+    due: DueIndex,
     spare: SpareCapacity,
     partial: PartialUnits,
     bytes: usize,
@@ -69,6 +81,7 @@ impl ExtentMap {
         ExtentMap {
             unit: unit.max(1),
             extents: BTreeMap::new(),
+            due: DueIndex::default(),
             spare: SpareCapacity::default(),
             partial: PartialUnits::default(),
             bytes: 0,
@@ -115,18 +128,71 @@ impl ExtentMap {
     /// Marks the newest quarter of what is held to go out. The older is closer to being full where several writers go
     /// through one file side by side.
     pub fn hurry_newest(&mut self) {
-        let mut by_age: Vec<(u64, u64)> = self.extents.values().map(|extent| (extent.stamp, extent.offset)).collect();
-        by_age.sort_unstable();
-        let mut bytes = 0;
-        for (_, offset) in by_age.into_iter().rev() {
-            if let Some(extent) = self.extents.get_mut(&offset) {
-                extent.hurried = true;
-                bytes += extent.data.len();
-            }
-            if bytes >= self.bytes / 4 {
-                break;
-            }
+        let mut bytes = self.ready().map(|extent| extent.data.len()).sum::<usize>();
+        while bytes < self.bytes.div_ceil(4) {
+            let Some(offset) = self.due.newest_waiting() else { return };
+            bytes += self.hurry(offset);
         }
+    }
+
+    /// Makes ready to go out what was first written at `upto_stamp` or before, or `upto_ms` or before. Takes time for what becomes ready only:
+    /// stamps rise with time (but for the moment between a writer's look at the clock and its stamp).
+    pub fn hurry_old(&mut self, upto_stamp: u64, upto_ms: Option<u64>) {
+        while let Some(offset) = self.due.oldest_waiting() {
+            let due = |extent: &Extent| extent.stamp <= upto_stamp || upto_ms.is_some_and(|ms| extent.born_ms <= ms);
+            if !self.extents.get(&offset).is_some_and(due) {
+                return;
+            }
+            self.hurry(offset);
+        }
+    }
+
+    fn hurry(&mut self, offset: u64) -> usize {
+        self.change(offset, |extent| {
+            extent.hurried = true;
+            extent.data.len()
+        })
+        .unwrap_or(0)
+    }
+
+    /// Extents that should go out now, in file order: complete ones, and those that are hurried.
+    pub fn ready(&self) -> impl Iterator<Item = &Extent> {
+        self.due.ready().filter_map(|offset| self.extents.get(&offset))
+    }
+
+    /// Whether anything first written at this stamp or before is held.
+    pub fn holds_upto(&self, stamp: u64) -> bool {
+        let waits = self.due.oldest_waiting().and_then(|offset| self.extents.get(&offset));
+        waits.into_iter().chain(self.ready()).any(|extent| extent.stamp <= stamp)
+    }
+
+    /// The end of the last byte held.
+    pub fn end(&self) -> Option<u64> {
+        self.extents.last_key_value().map(|(_, extent)| extent.range().end)
+    }
+
+    fn change<T>(&mut self, offset: u64, change: impl FnOnce(&mut Extent) -> T) -> Option<T> {
+        let extent = self.extents.get_mut(&offset)?;
+        let before = extent.place();
+        let result = change(extent);
+        self.due.moved(before, extent.place());
+        Some(result)
+    }
+
+    fn put(&mut self, extent: Extent) {
+        self.due.add(extent.place());
+        self.extents.insert(extent.offset, extent);
+    }
+
+    fn pull(&mut self, offset: u64) -> Option<Extent> {
+        let extent = self.extents.remove(&offset)?;
+        self.due.remove(extent.place());
+        Some(extent)
+    }
+
+    /// The extent of the unit from `start` that begins at `offset` or before.
+    fn last_upto(&self, start: u64, offset: u64) -> Option<&Extent> {
+        self.extents.range(start..=offset).next_back().map(|(_, extent)| extent)
     }
 
     /// Writes `data` over what is there.
@@ -145,12 +211,17 @@ impl ExtentMap {
         self.partial.written(start..end, &(offset..offset + data.len() as u64));
         let (mut at, mut rest) = (offset, data);
         while !rest.is_empty() {
-            let here = self.extents.range_mut(start..=at).next_back().filter(|(_, extent)| extent.range().end > at);
-            let taken = if let Some((_, extent)) = here {
-                let inside = (at - extent.offset) as usize;
-                let taken = rest.len().min(extent.data.len() - inside);
-                extent.data[inside..inside + taken].copy_from_slice(&rest[..taken]);
-                (extent.born_ms, extent.stamp) = (extent.born_ms.min(now_ms), extent.stamp.min(stamp));
+            let here = self.last_upto(start, at).filter(|extent| extent.range().end > at).map(|extent| extent.offset);
+            let over = here.and_then(|here| {
+                self.change(here, |extent| {
+                    let inside = (at - extent.offset) as usize;
+                    let taken = rest.len().min(extent.data.len() - inside);
+                    extent.data[inside..inside + taken].copy_from_slice(&rest[..taken]);
+                    extent.age(now_ms, stamp);
+                    taken
+                })
+            });
+            let taken = if let Some(taken) = over {
                 taken
             } else {
                 let next = self.extents.range(at..end).next().map_or(end, |(&key, _)| key);
@@ -164,10 +235,9 @@ impl ExtentMap {
         self.join(start..end, offset, at);
         self.gather(start..end);
         // What goes out touches nothing that stays, so only what is written can complete an extent.
-        let joined = self.extents.range(start..=offset).next_back().map(|(_, extent)| extent.range());
-        let complete = joined.is_some_and(|range| self.completes(&range));
-        if let Some((_, extent)) = self.extents.range_mut(start..=offset).next_back() {
-            extent.complete = complete;
+        if let Some(joined) = self.last_upto(start, offset).map(Extent::range) {
+            let complete = self.completes(&joined);
+            self.change(joined.start, |extent| extent.complete = complete);
         }
     }
 
@@ -178,18 +248,21 @@ impl ExtentMap {
             room.copy_from_slice(data);
             room
         } else {
-            let before = self.extents.range_mut(unit_start..offset).next_back().map(|(_, extent)| extent);
-            if let Some(before) = before.filter(|extent| extent.range().end == offset) {
-                append(&mut before.data, data, self.unit as usize);
-                (before.born_ms, before.stamp) = (before.born_ms.min(now_ms), before.stamp.min(stamp));
-                before.in_pieces = true;
+            let unit = self.unit as usize;
+            let before = self.last_upto(unit_start, offset).filter(|extent| extent.range().end == offset);
+            if let Some(before) = before.map(|extent| extent.offset) {
+                self.change(before, |extent| {
+                    append(&mut extent.data, data, unit);
+                    extent.age(now_ms, stamp);
+                    extent.in_pieces = true;
+                });
                 return;
             }
             BytesMut::from(data)
         };
         let extent =
             Extent { offset, data: new, born_ms: now_ms, stamp, hurried: false, in_pieces: false, complete: false };
-        self.extents.insert(offset, extent);
+        self.put(extent);
     }
 
     /// Joins the unit's extents that touch each other from `first` to `last`. Those in one buffer join without a copy.
@@ -200,14 +273,13 @@ impl ExtentMap {
                 base = next;
                 continue;
             }
-            let Some(follower) = self.extents.remove(&next) else { return };
-            if let Some(extent) = self.extents.get_mut(&base) {
+            let Some(follower) = self.pull(next) else { return };
+            self.change(base, |extent| {
                 extent.data.unsplit(follower.data);
-                extent.born_ms = extent.born_ms.min(follower.born_ms);
-                extent.stamp = extent.stamp.min(follower.stamp);
+                extent.age(follower.born_ms, follower.stamp);
                 extent.hurried |= follower.hurried;
                 extent.in_pieces = true;
-            }
+            });
         }
     }
 
@@ -252,7 +324,7 @@ impl ExtentMap {
     }
 
     fn cut(&mut self, offset: u64) -> Option<Extent> {
-        let extent = self.extents.remove(&offset)?;
+        let extent = self.pull(offset)?;
         self.bytes -= extent.data.len();
         let unit = self.unit_of(offset);
         if self.extents.range(unit.clone()).next().is_none() {
@@ -283,13 +355,13 @@ impl ExtentMap {
                 let data = extent.data.split_off((range.end - whole.start) as usize);
                 self.bytes += data.len();
                 let complete = self.completes(&(range.end..whole.end));
-                self.extents.insert(range.end, Extent { offset: range.end, data, complete, ..extent });
+                self.put(Extent { offset: range.end, data, complete, ..extent });
             }
             if whole.start < range.start {
                 extent.data.truncate((range.start - whole.start) as usize);
                 self.bytes += extent.data.len();
                 extent.complete = self.completes(&extent.range());
-                self.extents.insert(whole.start, extent);
+                self.put(extent);
             }
         }
     }
@@ -306,6 +378,9 @@ mod tests {
         Under(u64, Vec<u8>),
         Remove(u64, u64),
         Take(u64),
+        HurryNewest,
+        /// What was written this many operations ago and before.
+        HurryOld(u64),
     }
 
     fn op() -> impl Strategy<Value = Op> {
@@ -315,6 +390,8 @@ mod tests {
             1 => (0_u64..200, data()).prop_map(|(o, d)| Op::Under(o, d)),
             1 => (0_u64..220, 0_u64..80).prop_map(|(o, l)| Op::Remove(o, l)),
             1 => (0_u64..220).prop_map(Op::Take),
+            1 => Just(Op::HurryNewest),
+            1 => (0_u64..8).prop_map(Op::HurryOld),
         ]
     }
 
@@ -339,6 +416,18 @@ mod tests {
                         model[offset as usize..(offset + len) as usize].fill(0);
                         map.remove(offset..offset + len);
                     }
+                    Op::HurryNewest => {
+                        map.hurry_newest();
+                        let ready: usize = map.ready().map(|extent| extent.data.len()).sum();
+                        prop_assert!(ready * 4 >= map.bytes(), "a quarter goes out");
+                    }
+                    Op::HurryOld(ago) => {
+                        let upto = (stamp as u64).saturating_sub(ago);
+                        map.hurry_old(upto, None);
+                        let waits = |extent: &&Extent| !extent.complete && !extent.hurried;
+                        prop_assert!(map.iter().filter(waits).all(|extent| extent.stamp > upto), "old and waits");
+                        prop_assert_eq!(map.holds_upto(upto), map.iter().any(|extent| extent.stamp <= upto));
+                    }
                     Op::Take(near) => {
                         let first = map.overlapping(near..400).next().map(|extent| extent.offset);
                         if let Some(extent) = first.and_then(|offset| map.take(offset)) {
@@ -359,6 +448,10 @@ mod tests {
                     seen[extent.offset as usize..end as usize].copy_from_slice(&extent.data);
                 }
                 prop_assert_eq!(&seen, &model);
+                let due = |extent: &&Extent| extent.complete || extent.hurried;
+                let (ready, wanted): (Vec<_>, Vec<_>) = (map.ready().collect(), map.iter().filter(due).collect());
+                prop_assert_eq!(ready, wanted, "the index and the extents differ");
+                prop_assert_eq!(map.end(), map.iter().last().map(|extent| extent.range().end));
                 prop_assert_eq!(map.bytes(), model.iter().filter(|byte| **byte != 0).count());
             }
         }
