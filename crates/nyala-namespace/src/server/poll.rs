@@ -32,7 +32,10 @@ pub fn poll(state: &mut State, token: Token, session: SessionId, boot: u64, (kep
         if let Err(error) = held::keep_confirmed(state) {
             state.note(Note::NotForgotten(error));
         }
-        state.wake(Event::Delegations);
+        // Where nobody knows what they hold, all wait for all of them.
+        if state.delegations.are_bounded() {
+            state.wake(Event::Delegations);
+        }
     }
     state.polls.insert(session);
     if boot != state.boot {
