@@ -16,6 +16,7 @@ pub mod all;
 mod caches;
 pub mod document;
 mod driver;
+mod ended;
 mod engine;
 mod error;
 pub mod failure;
@@ -34,6 +35,7 @@ mod stop;
 mod tests;
 
 pub use document::Document;
+pub use ended::Ended;
 pub use error::BenchError;
 pub use host::Host;
 pub use report::Place;

@@ -10,6 +10,7 @@ use super::caches;
 use super::driver::native::Native;
 use super::driver::posix::Posix;
 use super::driver::{Content, Site};
+use super::ended::Ended;
 use super::engine::Workers;
 use super::error::BenchError;
 use super::measure::services::{RoleCpu, Services};
@@ -22,7 +23,6 @@ use nyala_client::{Client, ClientConfig, ClientStats};
 use nyala_wire::map::Role;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Longest wait for services to come to rest.
@@ -39,7 +39,7 @@ struct Bench {
     stop: Stop,
     limit: Option<Duration>,
     cold: bool,
-    ended: Arc<AtomicU64>,
+    ended: Ended,
     rows: Vec<Row>,
     notes: Vec<String>,
 }
@@ -99,7 +99,7 @@ pub struct Job {
     /// Empty the page cache before reads.
     pub cold: bool,
     /// Counts the phases that have ended.
-    pub ended: Arc<AtomicU64>,
+    pub ended: Ended,
 }
 
 impl Job {
@@ -228,7 +228,7 @@ impl Bench {
             if phase.step.makes() {
                 made = done;
             }
-            self.ended.fetch_add(1, Ordering::Relaxed);
+            self.ended.one();
         }
         Ok(())
     }

@@ -301,13 +301,13 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Tune(command) => tune::run(command, output),
         Command::Backup(command) => backup::run(command, output),
         Command::Config(ConfigCommand::Check(args)) => config_check::run(args, output),
-        Command::Compat(command) => crate::compat::install::run(command),
+        Command::Compat(command) => crate::compat::install::run(command, output),
         Command::Secret(args) => secret::run(args, output),
         Command::Key(command) => key::run(command, output),
         Command::Access(command) => access::run(command, output),
         Command::Audit(args) => audit::run(args, output),
         Command::Completions(args) => completions::run(args),
-        Command::Man(args) => man::run(args),
+        Command::Man(args) => man::run(args, output),
         Command::Version => version::run(output),
     }
 }
@@ -331,7 +331,7 @@ fn run_node(command: NodeCommand, output: Output) -> Outcome {
 fn run_target(command: TargetCommand, output: Output) -> Outcome {
     match command {
         TargetCommand::List(args) => target_list::run(args, output),
-        TargetCommand::Add(args) => target_add::run(args),
+        TargetCommand::Add(args) => target_add::run(args, output),
         TargetCommand::Remove(args) => target_remove::run(args, output),
         TargetCommand::SetState(args) => target_set_state::run(args, output),
         TargetCommand::SetAlias(args) => set_alias::target(args, output),

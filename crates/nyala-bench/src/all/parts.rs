@@ -3,6 +3,7 @@
 //! The parts of the whole, one after the other on one cluster.
 
 use super::scores::{Parts, mirror_figures};
+use crate::ended::Ended;
 use crate::error::BenchError;
 use crate::failure;
 use crate::floors;
@@ -24,6 +25,19 @@ pub struct Plan {
     pub failure: failure::Options,
     /// `bench floor`, with the sizes of `bench data`.
     pub floor: floors::Options,
+}
+
+impl Plan {
+    /// Has all parts count the phases that have ended in one place. Gives that, and how many there are.
+    pub fn count(&mut self) -> (Ended, u64) {
+        let ended = self.meta.ended.clone();
+        self.data.ended = ended.clone();
+        self.floor.ended = ended.clone();
+        self.sessions.ended = ended.clone();
+        self.failure.ended = ended.clone();
+        let jobs = self.meta.phases() + self.data.phases();
+        (ended, jobs + self.floor.phases() + SessionsJob::PHASES + failure::states())
+    }
 }
 
 fn told<T>(part: &str, result: Result<T, impl Display>) -> Result<T, String> {

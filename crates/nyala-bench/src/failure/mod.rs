@@ -30,7 +30,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Kills of the metadata server's primary.
-const METADATA_KILLS: usize = 3;
+const METADATA_KILLS: u64 = 3;
+/// The directories, and what is done there.
+const RUNS: [(&str, Kind); 3] = [("mirrored", Kind::Content), ("unmirrored", Kind::Content), ("metadata", Kind::Names)];
+
+fn kills(kind: Kind) -> u64 {
+    if kind == Kind::Names { METADATA_KILLS } else { 1 }
+}
+
+/// States of all runs: normal once, and a server away and back for each kill.
+pub fn states() -> u64 {
+    RUNS.iter().map(|(_, kind)| 1 + 2 * kills(*kind)).sum()
+}
 
 /// What was found.
 pub struct Study {
@@ -47,9 +58,8 @@ pub async fn run(options: &Options, stop: &Stop) -> Result<Study, BenchError> {
     let (done, result) = tokio::sync::oneshot::channel();
     let (studied, wishes) = (own.clone(), options.clone());
     std::thread::spawn(move || {
-        let all = [("mirrored", Kind::Content), ("unmirrored", Kind::Content), ("metadata", Kind::Names)];
         let runs: Result<Vec<Run>, BenchError> =
-            all.into_iter().map(|(directory, kind)| study(&studied, &wishes, directory, kind)).collect();
+            RUNS.into_iter().map(|(directory, kind)| study(&studied, &wishes, directory, kind)).collect();
         // Nobody waits for it any more after a wish to stop.
         let _ = done.send(runs);
     });
@@ -68,12 +78,14 @@ fn study(own: &Own, options: &Options, directory: &str, kind: Kind) -> Result<Ru
     let load = load::Load::start(options, &own.directory(directory), kind)?;
     let mut marks = vec![Mark { at_s: load.elapsed(), state: State::Normal }];
     std::thread::sleep(span);
+    options.ended.one();
     let mut whole_after_s = 0.0_f64;
-    for _ in 0..if kind == Kind::Names { METADATA_KILLS } else { 1 } {
+    for _ in 0..kills(kind) {
         let victim = own.victim(kind)?;
         marks.push(Mark { at_s: load.elapsed(), state: State::Away });
         own.take_away(&victim)?;
         std::thread::sleep(span);
+        options.ended.one();
         own.bring_back(&victim)?;
         marks.push(Mark { at_s: load.elapsed(), state: State::Returned });
         let back = Instant::now();
@@ -81,6 +93,7 @@ fn study(own: &Own, options: &Options, directory: &str, kind: Kind) -> Result<Ru
         marks.push(Mark { at_s: load.elapsed(), state: State::Whole });
         // Not the whole span: that it works was seen before.
         std::thread::sleep((span / 2).saturating_sub(back.elapsed()).max(Duration::from_secs(1)));
+        options.ended.one();
     }
     let end_s = load.elapsed();
     let (samples, errors) = load.stop()?;

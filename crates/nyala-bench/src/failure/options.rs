@@ -2,6 +2,7 @@
 
 //! What a study of failures is to do.
 
+use crate::ended::Ended;
 use crate::host::Host;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -23,4 +24,6 @@ pub struct Options {
     pub file_bytes: u64,
     /// First port of the cluster.
     pub base_port: u16,
+    /// Counts the states that have ended.
+    pub ended: Ended,
 }

@@ -35,6 +35,7 @@ pub use layout::Sizes;
 pub use report::FloorReport;
 
 use crate::caches;
+use crate::ended::Ended;
 use crate::error::BenchError;
 use crate::plan::Step;
 use crate::plan::fill::Fill;
@@ -61,6 +62,15 @@ pub struct Options {
     pub cold: bool,
     /// Compare every byte that is read with what was written.
     pub verify: bool,
+    /// Counts the phases that have ended.
+    pub ended: Ended,
+}
+
+impl Options {
+    /// Phases of all rounds.
+    pub fn phases(&self) -> u64 {
+        u64::from(self.rounds.max(1)) * STEPS.len() as u64
+    }
 }
 
 /// What all rounds share.
@@ -118,6 +128,7 @@ impl Rounds<'_> {
             let share = |number: usize| self.sizes.share(number, step, written[number]);
             let done = phase::run(&self.sizes, &mut stores, share, &terms)?;
             rows.push(report::row(&self.sizes, step, &done));
+            self.options.ended.one();
             if step == Step::Write {
                 written = done.ops.into_iter().map(Some).collect();
             }

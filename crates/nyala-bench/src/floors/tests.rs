@@ -16,7 +16,8 @@ const SIZES: Sizes =
     Sizes { connections: 2, depth: 8, files: 5, file_bytes: 256 << 10, block: 128 << 10, random: 301, seed: 3 };
 
 fn options(work: &Path) -> Options {
-    Options { work: work.to_owned(), sizes: SIZES, limit: None, rounds: 2, cold: false, verify: true }
+    let (work, ended) = (work.to_owned(), Ended::default());
+    Options { work, sizes: SIZES, limit: None, rounds: 2, cold: false, verify: true, ended }
 }
 
 fn pair() -> (TcpStream, TcpStream) {
@@ -32,7 +33,9 @@ fn terms<'a>(fill: &'a Fill, stop: &'a Stop) -> Terms<'a> {
 #[test]
 fn a_run_moves_everything_checks_it_and_leaves_nothing() {
     let work = tempfile::tempdir().unwrap();
-    let report = run(&options(work.path()), &Stop::default()).unwrap();
+    let options = options(work.path());
+    let report = run(&options, &Stop::default()).unwrap();
+    assert_eq!(options.ended.count(), options.phases());
     let moved: Vec<_> = report.rows.iter().map(|row| (row.step, row.ops, row.bytes)).collect();
     let all = 5 * (256 << 10);
     let random = 301 * 4096;

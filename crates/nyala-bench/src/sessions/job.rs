@@ -2,6 +2,7 @@
 
 //! What `nyala bench sessions` is to do.
 
+use crate::ended::Ended;
 use crate::host::Host;
 use nyala_client::ClientConfig;
 use std::ffi::OsString;
@@ -22,4 +23,11 @@ pub struct SessionsJob {
     pub busy: u16,
     /// Time that idle sessions are watched, and longest time of a phase of work.
     pub span: Duration,
+    /// Counts the phases that have ended.
+    pub ended: Ended,
+}
+
+impl SessionsJob {
+    /// Work of one client, sessions that are opened, and watched, and work of many clients.
+    pub const PHASES: u64 = 4;
 }

@@ -51,15 +51,18 @@ pub async fn run(job: &SessionsJob) -> Result<Report, BenchError> {
     let services = Services::new(&job.config, &client.map());
     let setting = work::setting(&services);
     let mut done = work::run(job, &services, 1).await.map_err(failed)?;
+    job.ended.one();
 
     let before = services.stats().await.map_err(failed)?;
     let holders = open(job, services.total()).await?;
     // What was only needed for opening has been given back by then.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let with = services.stats().await.map_err(failed)?;
+    job.ended.one();
     let rest = job.span.max(Duration::from_secs(1));
     tokio::time::sleep(rest).await;
     let after = services.stats().await.map_err(failed)?;
+    job.ended.one();
     let servers: Vec<Server> = before
         .into_iter()
         .zip(with)
@@ -77,6 +80,7 @@ pub async fn run(job: &SessionsJob) -> Result<Report, BenchError> {
         })
         .collect();
     done.extend(work::run(job, &services, job.busy).await.map_err(failed)?);
+    job.ended.one();
     let lost = holders.end().map_err(failed)?;
     // What it did is done; a failing goodbye changes nothing.
     let _ = client.shutdown().await;

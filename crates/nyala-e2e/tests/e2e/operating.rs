@@ -5,6 +5,7 @@
 
 mod access;
 mod faults;
+mod grants;
 mod keys;
 mod members;
 pub mod page;

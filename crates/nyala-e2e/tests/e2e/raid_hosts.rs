@@ -5,6 +5,7 @@
 
 use crate::kills::Load;
 use nyala_e2e::cluster::text;
+use nyala_e2e::run::Outcome;
 use nyala_e2e::{Cluster, Options, beside_others, binary, run, wait_until};
 use serde_json::Value;
 use std::fs::{self, File};
@@ -77,11 +78,14 @@ fn other(cluster: &Cluster, name: &str, port: u16) -> String {
 
 fn exporter(cluster: &Cluster, at: u16) -> Service {
     let (name, port) = (format!("host{at}"), cluster.port() + 33 + at);
-    let drive = cluster.root().join(format!("drive{at}"));
-    fs::create_dir(&drive).unwrap();
     let own = format!("drive-listen = \"127.0.0.1:{port}\"\n{}", other(cluster, &name, 0));
-    let export = format!("[[drive-exports]]\nname = \"d\"\ndir = {drive:?}\n");
-    Service::new(cluster.root().join(format!("{name}.toml")), &format!("{own}{export}"))
+    let export = |name: &str| {
+        let drive = cluster.root().join(format!("{name}{at}"));
+        fs::create_dir(&drive).unwrap();
+        format!("[[drive-exports]]\nname = {name:?}\ndir = {drive:?}\n")
+    };
+    let exports = format!("{}{}", export("d"), export("half"));
+    Service::new(cluster.root().join(format!("{name}.toml")), &format!("{own}{exports}"))
 }
 
 /// What `nyala raid show` says, once it is as wanted.
@@ -121,12 +125,34 @@ fn wait_online(cluster: &Cluster) {
     }
 }
 
+/// A drive of that name of each of the first hosts, as settings name it.
+fn places(cluster: &Cluster, name: &str, hosts: u16) -> Vec<String> {
+    (0..hosts).map(|at| format!("net://127.0.0.1:{}/{name}", cluster.port() + 33 + at)).collect()
+}
+
+/// `nyala raid COMMAND`, about drives of hosts.
+fn raid(cluster: &Cluster, command: &[&str], places: &[String]) -> Outcome {
+    let secret = text(&cluster.dir().join("secret"));
+    let words = [&["raid"], command, &["--secret", &secret]].concat();
+    cluster.nyala(words.into_iter().map(str::to_owned).chain(places.to_vec()))
+}
+
+/// Half of a mirror, whose other host was killed, starts when an operator says so; the set that a service has needs no help and keeps its drives.
+fn starts_without(cluster: &Cluster, mirror: &[String]) {
+    let said = |command: &[&str], of: &[String]| raid(cluster, command, of).must();
+    assert!(said(&["start", "--yes"], &places(cluster, "d", HOSTS)).contains("there is nothing to do"));
+    let looked = said(&["start"], mirror);
+    assert!(looked.contains("start without [1] of its 2 drives") && looked.contains("Nothing was changed"), "{looked}");
+    assert!(said(&["start", "--yes"], mirror).contains("starts without [1] of its 2 drives from now on"));
+    assert!(said(&["start", "--yes"], mirror).contains("there is nothing to do"));
+}
+
 /// Makes a set of the drives, and of it the only storage target. Gives what names it in settings.
 fn settle(cluster: &Cluster) -> String {
-    let places: Vec<String> = (0..HOSTS).map(|at| format!("net://127.0.0.1:{}/d", cluster.port() + 33 + at)).collect();
-    let secret = text(&cluster.dir().join("secret"));
-    let create = ["raid", "create", "--level", "n+m", "--parity", "2", "--strip", "16k", "--secret", &secret, "--yes"];
-    let create = |places: &[String]| cluster.nyala(create.iter().map(|arg| (*arg).to_owned()).chain(places.to_vec()));
+    let places = places(cluster, "d", HOSTS);
+    let create = |places: &[String]| {
+        raid(cluster, &["create", "--level", "n+m", "--parity", "2", "--strip", "16k", "--yes"], places)
+    };
     let began = Instant::now();
     loop {
         let made = create(&places);
@@ -187,6 +213,8 @@ fn e2e_raid_over_hosts_two_die_and_the_target_moves() {
     let cluster = Cluster::start(Options { meta: 1, storage: 1, storage_services: 1, more: vec![] });
     let mut hosts: Vec<Service> = (0..HOSTS).map(|at| exporter(&cluster, at)).collect();
     let target = settle(&cluster);
+    let mirror = places(&cluster, "half", 2);
+    raid(&cluster, &["create", "--level", "1", "--yes"], &mirror).must();
     let set = wait_set(&cluster, "good", |set| in_state(set, "good") == 6);
     assert!(set["members"][3]["drive"].as_str().is_some_and(|drive| drive.starts_with("net://")), "{set}");
     let dir = cluster.test_dir("kept");
@@ -208,6 +236,8 @@ fn e2e_raid_over_hosts_two_die_and_the_target_moves() {
     println!("two of six hosts killed: the longest write and sync of 100 kB took {pause:?}");
     assert!(pause < Duration::from_secs(20), "{pause:?}");
     assert!(fs::read(dir.join("kept")).unwrap() == content, "without two hosts");
+    starts_without(&cluster, &mirror);
+    load.progress(&cluster, 10);
     hosts[1].start();
     hosts[4].start();
     let began = Instant::now();

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! A target on drives that six other services lend out: two of these go and come back, all of them go, and another service takes the target over.
+//! A target on drives that six other services lend out: two of these go and come back, all of them go, and another service takes the target over. And
+//! one on a mirror of two: an operator has it start without the drive that never comes back.
 
 use crate::common::{Cluster, Storage, client};
 use crate::service::{FILES, TARGET, check_all, content, file, len, raid, sync, wait, write, write_result};
 use nyala_raid::Level;
+use nyala_storage::drive_set::{DriveKeys, start};
 use nyala_storage::{DrivePlace, ExportSpec, SetSpec, StorageConfig, StorageError, TargetSpec};
 use nyala_transport::Role;
 use nyala_wire::map::{CapacityPool, ClusterMap, Consistency, Node, Reachability, Target, TargetKind};
@@ -18,6 +20,8 @@ use std::thread::JoinHandle;
 fn port() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
+
+const FOUR_AND_TWO: Level = Level::NPlusM { parity: 2 };
 
 type Ended = JoinHandle<Result<(), StorageError>>;
 
@@ -58,11 +62,10 @@ impl Lender {
     }
 }
 
-fn config(cluster: &Cluster, name: &str, lenders: &[Lender]) -> StorageConfig {
+fn config(cluster: &Cluster, name: &str, lenders: &[Lender], level: Level) -> StorageConfig {
     let drives: Vec<DrivePlace> = lenders.iter().map(Lender::place).collect();
     let dir = drives[0].to_string().into();
-    let level = Some(Level::NPlusM { parity: 2 });
-    let set = SetSpec { drives, level, strip_bytes: Some(16 << 10), spares: vec![] };
+    let set = SetSpec { drives, level: Some(level), strip_bytes: Some(16 << 10), spares: vec![] };
     let mut config = cluster.config(name);
     config.targets = vec![TargetSpec { dir, set: Some(set), ..TargetSpec::default() }];
     config
@@ -109,7 +112,7 @@ async fn again(cluster: &Cluster, storage: &Storage, what: &str) {
 fn hosts_of_drives_go_and_come_back_and_another_service_takes_over() {
     let cluster = Cluster::start_in(Path::new("/tmp"));
     let mut lenders: Vec<Lender> = (0..6).map(|at| Lender::new(&cluster, at)).collect();
-    let first = config(&cluster, "a", &lenders);
+    let first = config(&cluster, "a", &lenders, FOUR_AND_TWO);
     let a = cluster.storage(StorageConfig { listen: port(), ..first });
     client(async {
         let to = cluster.connect(&a).await;
@@ -136,7 +139,7 @@ fn hosts_of_drives_go_and_come_back_and_another_service_takes_over() {
         check_all(&to, "with all drives back").await;
         let listen = port();
         served_at(&cluster, listen);
-        let b = cluster.storage(StorageConfig { listen, ..config(&cluster, "b", &lenders) });
+        let b = cluster.storage(StorageConfig { listen, ..config(&cluster, "b", &lenders, FOUR_AND_TWO) });
         let from = cluster.connect(&b).await;
         check_all(&from, "taken over").await;
         let late = write_result(&to, file(1), 0, &[7; 5000]).await.expect_err("the old one writes no more");
@@ -147,4 +150,60 @@ fn hosts_of_drives_go_and_come_back_and_another_service_takes_over() {
     });
     a.stop().unwrap();
     lenders.iter_mut().for_each(Lender::stop);
+}
+
+/// The drive that went last may be newer than the one that is there: only an operator can say that it never comes back.
+#[test]
+fn a_mirror_of_two_hosts_starts_without_one_when_an_operator_says_so() {
+    let cluster = Cluster::start_in(Path::new("/tmp"));
+    let mut lenders: Vec<Lender> = (0..2).map(|at| Lender::new(&cluster, at)).collect();
+    let config = StorageConfig { listen: port(), ..config(&cluster, "a", &lenders, Level::Raid1) };
+    let set = config.targets[0].set.clone().unwrap();
+    let keys = DriveKeys { secret: cluster.secret.clone(), encrypt: false };
+    let ordered = |go| start(&set, Some(&keys), go).unwrap();
+    let a = cluster.storage(config.clone());
+    client(async {
+        let to = cluster.connect(&a).await;
+        for number in 0..FILES {
+            write(&to, file(number), 0, &content(number, len(number))).await;
+            sync(&to, file(number)).await;
+        }
+        // The set needs no help: the service keeps its drives.
+        let done = ordered(true);
+        assert_eq!((done.refused, done.without, done.members), (None, vec![], 2));
+        write(&to, file(0), 0, &content(0, len(0))).await;
+    });
+    a.stop().unwrap();
+    lenders[0].stop();
+    let looked = ordered(false);
+    assert!(looked.refused.is_some_and(|why| why.contains("nyala raid start")) && looked.without == [0]);
+    // The service waits for the other drive until the order comes, and goes on by itself then.
+    let a = std::thread::scope(|scope| {
+        let order = scope.spawn(|| {
+            // sleeps: the service looks for its drives meanwhile, and must not start
+            std::thread::sleep(std::time::Duration::from_secs(1));
+            assert!(ordered(false).refused.is_some(), "the service has not started without the drive");
+            ordered(true)
+        });
+        let a = cluster.storage(config);
+        assert!(order.join().unwrap().refused.is_some());
+        a
+    });
+    client(async {
+        let to = cluster.connect(&a).await;
+        check_all(&to, "with one drive").await;
+        write(&to, file(0), 0, &content(77, 5000)).await;
+        sync(&to, file(0)).await;
+        // Should it come back after all, it is out of date.
+        lenders[0].start();
+        let cli = cluster.connect_as(&a, Role::Cli).await;
+        wait(&cli, "caught up", all_good).await;
+        lenders[1].stop();
+        write(&to, file(0), 0, &content(0, len(0))).await;
+        check_all(&to, "with the other drive").await;
+    });
+    let done = ordered(true);
+    assert_eq!((done.refused.is_none(), done.without), (true, vec![1]), "the drive that is there knows of it");
+    a.stop().unwrap();
+    lenders[0].stop();
 }

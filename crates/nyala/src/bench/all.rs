@@ -6,19 +6,18 @@
 use super::args::{DataArgs, MetaArgs, line};
 use super::failure::FailureArgs;
 use super::floors::FloorArgs;
+use super::phases::Phases;
 use super::sessions::SessionsArgs;
 use super::{host, sites};
 use crate::cluster::ClusterArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, lines, print, text};
-use crate::progress::{self, Counted};
 use crate::role::block_on;
 use clap::Args;
+use nyala_bench::Stop;
 use nyala_bench::all::{Keeping, OwnCluster, Plan, conclude, measure, measure_mirrored};
 use nyala_bench::session::Job;
-use nyala_bench::{BenchError, Stop};
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 
 /// Ports of the cluster that is measured.
 const PORTS: u16 = 50;
@@ -117,14 +116,10 @@ fn mirrored(cluster: &OwnCluster, args: &AllArgs) -> Result<Job, Failure> {
 pub fn run(args: &AllArgs, output: Output) -> Outcome {
     let cluster = OwnCluster::start(&host::this(), &args.work, args.base_port, &[])?;
     let (mut plan, stop) = (plan(&cluster, args)?, Stop::default());
-    let (ended, phases) = (plan.meta.ended.clone(), plan.meta.phases() + plan.data.phases());
-    plan.data.ended = ended.clone();
+    let (ended, all) = plan.count();
     let mut parts = block_on(async {
         host::watch(&stop)?;
-        let look = || (ended.load(Ordering::Relaxed), Some(phases));
-        let measured =
-            progress::during("bench all, meta and data", Counted::Things("phases"), look, measure(plan, &stop));
-        measured.await.map_err(BenchError::into)
+        Phases::new("bench all", &ended, all).during(measure(plan, &stop)).await
     })?;
     drop(cluster);
     let few = ["--no-mount", "--mirror", "--meta", "1", "--meta-spares", "0"];
@@ -133,7 +128,8 @@ pub fn run(args: &AllArgs, output: Output) -> Outcome {
     let job = job.and_then(|cluster| mirrored(cluster, args).map_err(|failure| failure.to_string()));
     parts.mirrored_data = block_on(async {
         host::watch(&stop)?;
-        measure_mirrored(job, &stop).await.map_err(BenchError::into)
+        let (ended, all) = job.as_ref().map_or_else(|_| Default::default(), |job| (job.ended.clone(), job.phases()));
+        Phases::new("bench all, mirrored data", &ended, all).during(measure_mirrored(job, &stop)).await
     })?;
     drop(cluster);
     let keeping = Keeping { name: args.name.clone(), results: args.results.clone(), out: args.out.clone() };

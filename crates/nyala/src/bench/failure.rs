@@ -3,12 +3,13 @@
 //! `nyala bench failure`.
 
 use super::host;
+use super::phases::Phases;
 use crate::exit::{Exit, Failure, Outcome, io};
 use crate::output::{Output, show_document};
 use crate::role::block_on;
 use crate::units::Size;
-use nyala_bench::failure::{Options, names, run as study, worker};
-use nyala_bench::{BenchError, Stop};
+use nyala_bench::failure::{Options, names, run as study, states, worker};
+use nyala_bench::{Ended, Stop};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -56,6 +57,7 @@ impl FailureArgs {
             work: self.work.clone().unwrap_or_else(own),
             file_bytes: self.file_size.0,
             base_port: self.base_port,
+            ended: Ended::default(),
         }
     }
 }
@@ -72,7 +74,8 @@ pub fn run(args: &FailureArgs, output: Output) -> Outcome {
     let stop = Stop::default();
     let study = block_on(async {
         host::watch(&stop)?;
-        study(&args.options(), &stop).await.map_err(BenchError::into)
+        let options = args.options();
+        Phases::new("bench failure", &options.ended, states()).during(study(&options, &stop)).await
     })?;
     if let Some(file) = &args.svg {
         std::fs::write(file, &study.svg).map_err(io(format!("cannot write {}", file.display())))?;

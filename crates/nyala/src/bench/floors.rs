@@ -4,12 +4,13 @@
 //! cluster of `nyala up`: files of 64 MiB in chunks of 512 KiB over four targets of two storage services, 16 tasks.
 
 use super::host;
+use super::phases::Phases;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, show_document};
 use crate::role::block_on;
 use crate::units::Size;
 use nyala_bench::floors::{Options, Sizes, run as measure};
-use nyala_bench::{BenchError, Stop};
+use nyala_bench::{BenchError, Ended, Stop};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -74,6 +75,7 @@ impl FloorArgs {
             rounds: self.rounds,
             cold: !self.keep_caches,
             verify: self.verify,
+            ended: Ended::default(),
         }
     }
 }
@@ -85,9 +87,12 @@ pub fn run(args: &FloorArgs, output: Output) -> Outcome {
     let asked = stop.clone();
     let report = block_on(async {
         host::watch(&stop)?;
-        let run = tokio::task::spawn_blocking(move || measure(&options, &asked)).await;
-        let run = run.unwrap_or_else(|error| Err(BenchError::failed(format!("the floor died: {error}"))));
-        run.map_err(BenchError::into)
+        let phases = Phases::new("bench floor", &options.ended, options.phases());
+        let run = async {
+            let run = tokio::task::spawn_blocking(move || measure(&options, &asked)).await;
+            run.unwrap_or_else(|error| Err(BenchError::failed(format!("the floor died: {error}"))))
+        };
+        phases.during(run).await
     })?;
     let shown = show_document(output, &report, report.document())?;
     if report.interrupted { Err(BenchError::stopped().into()) } else { Ok(shown) }

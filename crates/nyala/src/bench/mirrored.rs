@@ -4,6 +4,7 @@
 //! server, do the same in turn.
 
 use super::args::{MetaArgs, line};
+use super::phases::Phases;
 use super::{host, sites};
 use crate::cluster::ClusterArgs;
 use crate::exit::{Failure, Outcome};
@@ -12,7 +13,7 @@ use crate::role::block_on;
 use clap::Args;
 use nyala_bench::all::OwnCluster;
 use nyala_bench::report::Report;
-use nyala_bench::{BenchError, Stop, mirrored, session};
+use nyala_bench::{BenchError, Ended, Stop, mirrored, session};
 use std::path::PathBuf;
 
 /// Ports of each cluster.
@@ -58,15 +59,18 @@ pub fn run(args: &MirroredArgs, output: Output) -> Outcome {
     };
     let plain = start(args.base_port, &[])?;
     let spared = start(args.base_port.saturating_add(PORTS), &["--meta-spares", "1"])?;
-    let stop = Stop::default();
+    let (stop, ended) = (Stop::default(), Ended::default());
     let mut rounds: Vec<(Report, Report)> = Vec::new();
+    let all = meta(&plain, args, 0)?.phases() * 2 * (u64::from(args.rounds) + 1);
+    let phases = Phases::new("bench mirrored-metadata", &ended, all);
     // The first round fills what is kept of the newest records for members that return, with memory that nobody has touched before.
     for round in 0..=args.rounds {
-        let (one, other) = (meta(&plain, args, round)?, meta(&spared, args, round)?);
+        let (mut one, mut other) = (meta(&plain, args, round)?, meta(&spared, args, round)?);
+        (one.ended, other.ended) = (ended.clone(), ended.clone());
         let both = block_on(async {
             host::watch(&stop)?;
-            let one = session::run(one, &stop).await?;
-            let other = session::run(other, &stop).await?;
+            let one = phases.during(session::run(one, &stop)).await?;
+            let other = phases.during(session::run(other, &stop)).await?;
             if one.interrupted || other.interrupted { Err(BenchError::stopped().into()) } else { Ok((one, other)) }
         })?;
         rounds.extend(Some(both).filter(|_| round > 0));

@@ -9,6 +9,7 @@ mod failure;
 mod floors;
 pub mod host;
 mod mirrored;
+mod phases;
 mod report;
 mod sessions;
 mod sites;
@@ -19,18 +20,17 @@ use args::{DataArgs, MetaArgs};
 use failure::FailureArgs;
 use floors::FloorArgs;
 use mirrored::MirroredArgs;
+pub use phases::Phases;
 use report::ReportArgs;
 use sessions::SessionsArgs;
 use split::SplitArgs;
 
 use crate::exit::{Exit, Outcome};
 use crate::output::{Output, show_document};
-use crate::progress::{self, Counted};
 use crate::role::block_on;
 use clap::Subcommand;
 use nyala_bench::session::Job;
 use nyala_bench::{BenchError, Stop};
-use std::sync::atomic::Ordering;
 
 /// Measures the cluster, next to the local file system and loopback TCP.
 #[derive(Clone, Debug, Subcommand)]
@@ -76,10 +76,8 @@ fn run_job(job: Job, output: Output) -> Outcome {
     let stop = Stop::default();
     let report = block_on(async {
         host::watch(&stop)?;
-        let (ended, phases, name) = (job.ended.clone(), job.phases(), format!("bench {}", job.bench));
-        let look = || (ended.load(Ordering::Relaxed), Some(phases));
-        let run = nyala_bench::session::run(job, &stop);
-        progress::during(&name, Counted::Things("phases"), look, run).await.map_err(BenchError::into)
+        let phases = Phases::new(&format!("bench {}", job.bench), &job.ended, job.phases());
+        phases.during(nyala_bench::session::run(job, &stop)).await
     })?;
     show_document(output, &report, nyala_bench::report::table::render(&report))?;
     if report.interrupted {

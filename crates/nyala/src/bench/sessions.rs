@@ -3,13 +3,14 @@
 //! `nyala bench sessions`.
 
 use super::host;
+use super::phases::Phases;
 use super::sites::config;
 use crate::cluster::ClusterArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, show_document};
 use crate::role::block_on;
-use nyala_bench::BenchError;
 use nyala_bench::sessions::{self, SessionsJob};
+use nyala_bench::{BenchError, Ended};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -59,6 +60,7 @@ impl SessionsArgs {
             idle: self.idle,
             busy: self.busy,
             span: Duration::from_secs(self.seconds),
+            ended: Ended::default(),
         })
     }
 }
@@ -74,6 +76,7 @@ pub fn run(args: &SessionsArgs, output: Output) -> Outcome {
         return held.map(|()| Exit::Ok);
     }
     let job = args.job()?;
-    let report = block_on(async { sessions::run(&job).await.map_err(BenchError::into) })?;
+    let phases = Phases::new("bench sessions", &job.ended, SessionsJob::PHASES);
+    let report = block_on(phases.during(sessions::run(&job)))?;
     show_document(if args.json { Output::Json } else { output }, &report, sessions::render(&report))
 }

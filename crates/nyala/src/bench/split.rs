@@ -4,6 +4,7 @@
 //! and more metadata servers do the same in turn.
 
 use super::args::{MetaArgs, line};
+use super::phases::Phases;
 use super::{host, sites};
 use crate::cluster::ClusterArgs;
 use crate::exit::{Failure, Outcome};
@@ -14,7 +15,7 @@ use nyala_bench::all::OwnCluster;
 use nyala_bench::plan::meta::{Sizes, shared};
 use nyala_bench::split::document::document;
 use nyala_bench::split::{Round, compare};
-use nyala_bench::{BenchError, Stop, session};
+use nyala_bench::{BenchError, Ended, Stop, session};
 use std::path::PathBuf;
 
 /// Ports of each cluster.
@@ -67,16 +68,20 @@ pub fn run(args: &SplitArgs, output: Output) -> Outcome {
     };
     let sizes = std::iter::once(1).chain(args.servers.iter().copied());
     let clusters = (0..).zip(sizes).map(|(number, servers)| start(number, servers)).collect::<Result<Vec<_>, _>>()?;
-    let stop = Stop::default();
+    let (stop, ended) = (Stop::default(), Ended::default());
     let mut rounds: Vec<Round> = Vec::new();
+    let each = clusters.iter().map(|(_, cluster)| job(cluster, args, 0).map(|job| job.phases()));
+    let all = each.sum::<Result<u64, Failure>>()? * (u64::from(args.rounds) + 1);
+    let phases = Phases::new("bench split-directory", &ended, all);
     // The first round meets memory that nobody has touched before.
     for number in 0..=args.rounds {
         let mut round = Round::new();
         for (servers, cluster) in &clusters {
-            let job = job(cluster, args, number)?;
+            let mut job = job(cluster, args, number)?;
+            job.ended = ended.clone();
             let report = block_on(async {
                 host::watch(&stop)?;
-                let report = session::run(job, &stop).await?;
+                let report = phases.during(session::run(job, &stop)).await?;
                 if report.interrupted { Err(BenchError::stopped().into()) } else { Ok(report) }
             })?;
             round.push((*servers, report));

@@ -41,7 +41,7 @@ impl Cluster {
 
     /// Who we are when we ask: an operator's command, or, on a host that has no key for that, a client, which may ask most things and
     /// change nothing of the cluster.
-    fn role(&self) -> Role {
+    pub(super) fn role(&self) -> Role {
         if !self.secret.covers(Role::Cli) && self.secret.covers(Role::Client) { Role::Client } else { Role::Cli }
     }
 

@@ -3,10 +3,12 @@
 //! Finding a cluster and asking it.
 
 mod access;
+mod last_client;
 mod locate;
 mod probe;
 pub mod through_mount;
 
 pub use access::Cluster;
+pub use last_client::LastClient;
 pub use locate::{ClusterArgs, Place, Way};
 pub use probe::{Answer, ask_node, ask_nodes, metrics_page, recorded};

@@ -24,7 +24,7 @@ pub fn run(args: DownArgs, output: Output) -> Outcome {
     let plan = home.load()?;
     let _lock = home.lock()?;
     let killed = stop_all(&home, &plan, args.force)?;
-    let result = serde_json::json!({ "dir": home.dir(), "killed": killed });
+    let result = serde_json::json!({ "dir": home.dir().to_string_lossy(), "killed": killed });
     show(output, &result, |_| {
         let mut text = format!("The cluster in {} is down.\n", home.dir().display());
         if !killed.is_empty() {

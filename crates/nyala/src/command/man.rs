@@ -4,7 +4,7 @@
 
 use crate::cli::Cli;
 use crate::exit::{Failure, Outcome, io};
-use crate::output::print;
+use crate::output::{Output, show};
 use clap::CommandFactory;
 use std::path::{Path, PathBuf};
 
@@ -16,12 +16,13 @@ pub struct ManArgs {
 }
 
 /// Writes the pages.
-pub fn run(args: ManArgs) -> Outcome {
+pub fn run(args: ManArgs, output: Output) -> Outcome {
     std::fs::create_dir_all(&args.dir).map_err(io(args.dir.display()))?;
     let mut command = Cli::command();
     command.build();
     let pages = write(&args.dir, &command, "nyala")?;
-    print(&format!("{pages} manual pages are in {}\n", args.dir.display()))
+    let written = serde_json::json!({ "dir": args.dir.to_string_lossy(), "pages": pages });
+    show(output, &written, |_| format!("{pages} manual pages are in {}\n", args.dir.display()))
 }
 
 /// A page for a command and for each below it; how many.
@@ -45,7 +46,7 @@ mod tests {
     #[test]
     fn every_command_has_a_page() {
         let dir = tempfile::tempdir().unwrap();
-        run(ManArgs { dir: dir.path().join("man1") }).unwrap();
+        run(ManArgs { dir: dir.path().join("man1") }, Output::Json).unwrap();
         for (page, words) in [
             ("nyala", "parallel file system"),
             ("nyala-setup-storage", "\\-\\-target"),

@@ -13,7 +13,7 @@ mod retire;
 
 use crate::config::DEFAULT_SECRET;
 use crate::exit::{Failure, Outcome};
-use crate::output::{Output, print};
+use crate::output::{Output, show};
 use clap::Subcommand;
 use nyala_transport::Secret;
 use std::path::{Path, PathBuf};
@@ -45,18 +45,19 @@ pub enum SecretCommand {
 /// Runs the command; without one, makes a file.
 pub fn run(args: SecretArgs, output: Output) -> Outcome {
     match args.command {
-        None => make(&args.file),
+        None => make(&args.file, output),
         Some(SecretCommand::List(args)) => list::run(&args, output),
         Some(SecretCommand::Add(args)) => add::run(&args, output),
         Some(SecretCommand::Retire(args)) => retire::run(&args, output),
-        Some(SecretCommand::Export(args)) => export::run(&args),
+        Some(SecretCommand::Export(args)) => export::run(&args, output),
     }
 }
 
-fn make(path: &Path) -> Outcome {
+fn make(path: &Path, output: Output) -> Outcome {
     // Not a wrong configuration, but a file that could not be made.
     Secret::generate(path).map_err(|error| Failure::failed(error.to_string()))?;
-    print(&format!("{} made (mode 0600); copy it to every host of the cluster\n", path.display()))
+    let made = serde_json::json!({ "file": path.to_string_lossy() });
+    show(output, &made, |_| format!("{} made (mode 0600); copy it to every host of the cluster\n", path.display()))
 }
 
 #[cfg(test)]

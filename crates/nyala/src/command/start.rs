@@ -3,6 +3,7 @@
 //! `nyala start NAME`: starts one service of the cluster of `nyala up`.
 
 use crate::exit::{Exit, Outcome};
+use crate::progress::{self, Counted};
 use crate::role::block_on;
 use crate::up::{DEFAULT_DIR, Home, ServiceState, await_service, start, state};
 use std::path::PathBuf;
@@ -37,6 +38,8 @@ pub fn start_service(home: &Home, name: &str) -> Outcome {
         ServiceState::Stopped => Some(start(home, &plan, service)?),
     };
     let deadline = Instant::now() + START_TIMEOUT;
-    block_on(await_service(home, &plan, &cluster, service, started.as_mut(), deadline))?;
+    let wait = await_service(home, &plan, &cluster, service, started.as_mut(), deadline);
+    let what = format!("start of {name}");
+    block_on(progress::during(&what, Counted::Things("services"), || (0, Some(1)), wait))?;
     Ok(Exit::Ok)
 }

@@ -3,8 +3,8 @@
 //! `nyala target add`: makes a directory of this host a new storage target. Services make none by themselves, since an empty
 //! directory may be where a disk is not mounted.
 
-use crate::exit::{Exit, Failure, Outcome, io};
-use crate::output::print;
+use crate::exit::{Failure, Outcome, io};
+use crate::output::{Output, show};
 use nyala_store::own_dir::{Kind, OwnDir, peek};
 use nyala_wire::ClusterId;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ pub struct TargetAddArgs {
 }
 
 /// Makes it.
-pub fn run(args: TargetAddArgs) -> Outcome {
+pub fn run(args: TargetAddArgs, output: Output) -> Outcome {
     let dir = args.dir.display();
     if !args.dir.is_dir() {
         return Err(Failure::failed(format!("{dir} is not a directory; make it, or mount its disk, first")));
@@ -34,17 +34,18 @@ pub fn run(args: TargetAddArgs) -> Outcome {
         "{dir} is a new storage target. Name it in the settings of this host's storage service ([[targets]], or --target) \
          and start that again: it gets its id then.\n"
     );
-    print(&text).map(|_| Exit::Ok)
+    show(output, &serde_json::json!({ "dir": args.dir.to_string_lossy() }), |_| text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exit::Exit;
 
     #[test]
     fn only_an_empty_directory_becomes_a_target() {
         let parent = tempfile::tempdir().unwrap();
-        let add = |name: &str| run(TargetAddArgs { dir: parent.path().join(name) });
+        let add = |name: &str| run(TargetAddArgs { dir: parent.path().join(name) }, Output::Json);
         assert!(add("missing").unwrap_err().message.contains("mount its disk"));
         assert!(!parent.path().join("missing").exists());
         std::fs::create_dir(parent.path().join("t")).unwrap();

@@ -8,6 +8,7 @@ use crate::cluster::Cluster;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::mount::table::settled;
 use crate::output::{Output, print, show};
+use crate::progress::{self, Counted};
 use crate::role::{block_on, stop_signal};
 use crate::units::{Size, Span};
 use crate::up::{DEFAULT_DIR, Home, Kind, Plan, ServicePlan, ServiceState, Wishes};
@@ -16,6 +17,7 @@ use nyala_transport::Secret;
 use nyala_wire::map::TargetKind;
 use nyala_wire::mgmt::GroupOrder;
 use serde::Serialize;
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -121,7 +123,11 @@ pub fn run(args: UpArgs, output: Output) -> Outcome {
     block_on(async {
         let stop = if args.foreground { Some(stop_signal()?) } else { None };
         let ran: Vec<bool> = plan.services.iter().map(|service| runs(&home, service)).collect();
-        if let Err(failure) = bring_up(&home, &plan, &cluster, !args.no_mount).await {
+        let (up, all) =
+            (Cell::new(0), plan.services.iter().filter(|s| !args.no_mount || s.kind != Kind::Mount).count());
+        let look = || (up.get(), Some(all as u64));
+        let work = bring_up(&home, &plan, &cluster, (!args.no_mount, &up));
+        if let Err(failure) = progress::during("up", Counted::Things("services"), look, work).await {
             stop_what_began(&home, &plan, &ran);
             return Err(failure);
         }
@@ -175,8 +181,8 @@ fn stop_what_began(home: &Home, plan: &Plan, ran: &[bool]) {
     }
 }
 
-/// Starts what does not run, and waits until everything works.
-async fn bring_up(home: &Home, plan: &Plan, cluster: &Cluster, mount: bool) -> Result<(), Failure> {
+/// Starts what does not run, and waits until everything works. `up` counts the services that do.
+async fn bring_up(home: &Home, plan: &Plan, cluster: &Cluster, (mount, up): (bool, &Cell<u64>)) -> Result<(), Failure> {
     let deadline = Instant::now() + UP_TIMEOUT;
     // Management first: what it says when it fails is what matters then.
     for group in [&[Kind::Mgmtd][..], &[Kind::Meta, Kind::Storage]] {
@@ -188,6 +194,7 @@ async fn bring_up(home: &Home, plan: &Plan, cluster: &Cluster, mount: bool) -> R
         }
         for (service, started) in services.iter().zip(&mut started) {
             await_service(home, plan, cluster, service, started.as_mut(), deadline).await?;
+            up.set(up.get() + 1);
         }
     }
     await_all(home, plan, cluster, deadline).await?;

@@ -4,7 +4,9 @@
 
 use super::names::NAMES;
 use crate::exit::{Failure, Outcome, io};
-use crate::output::print;
+use crate::output::{Output, show};
+use serde::Serialize;
+use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
@@ -44,36 +46,57 @@ pub struct TranslateArgs {
 }
 
 /// Does it.
-pub fn run(command: CompatCommand) -> Outcome {
+pub fn run(command: CompatCommand, output: Output) -> Outcome {
     match command {
-        CompatCommand::Install(args) => install(&args),
-        CompatCommand::Translate(args) => translate(&args),
+        CompatCommand::Install(args) => install(&args, output),
+        CompatCommand::Translate(args) => translate(&args, output),
     }
 }
 
-fn install(args: &InstallArgs) -> Outcome {
+fn install(args: &InstallArgs, output: Output) -> Outcome {
     let program = match &args.program {
         Some(program) => program.clone(),
         None => std::env::current_exe().map_err(io("this program's file"))?,
     };
     let sbin = args.prefix.clone().unwrap_or_else(|| PREFIX.into()).join("sbin");
     std::fs::create_dir_all(&sbin).map_err(io(sbin.display()))?;
-    let mut text = String::new();
+    let mut links = Vec::new();
     for name in NAMES {
-        text += &link(&sbin.join(name), &program)?;
+        links.push(link(&sbin.join(name), &program)?);
         if args.prefix.is_none() && !name.starts_with("beegfs-setup") {
-            text += &link(&Path::new(PATH_DIR).join(name), &sbin.join(name))?;
+            links.push(link(&Path::new(PATH_DIR).join(name), &sbin.join(name))?);
         }
     }
-    print(&text)
+    show(output, &links, |links| links.iter().map(Link::text).collect())
+}
+
+/// An old name.
+#[derive(Serialize)]
+struct Link {
+    /// Bytes that are no text are shown as U+FFFD.
+    path: String,
+    to: String,
+    /// It was not there before.
+    made: bool,
+}
+
+impl Link {
+    fn new(path: &Path, to: &Path, made: bool) -> Link {
+        Link { path: path.to_string_lossy().into(), to: to.to_string_lossy().into(), made }
+    }
+
+    fn text(&self) -> String {
+        let Link { path, to, made } = self;
+        if *made { format!("{path} -> {to}\n") } else { format!("{path} is there\n") }
+    }
 }
 
 /// What is there and is not such a link is somebody else's.
-fn link(at: &Path, to: &Path) -> Result<String, Failure> {
-    let shown = at.display();
-    match std::fs::read_link(at) {
-        Ok(there) if there == to => return Ok(format!("{shown} is there\n")),
-        Ok(_) => std::fs::remove_file(at).map_err(io(&shown))?,
+fn link(path: &Path, to: &Path) -> Result<Link, Failure> {
+    let shown = path.display();
+    match std::fs::read_link(path) {
+        Ok(there) if there == to => return Ok(Link::new(path, to, false)),
+        Ok(_) => std::fs::remove_file(path).map_err(io(&shown))?,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(_) => {
             return Err(Failure::failed(format!(
@@ -81,14 +104,16 @@ fn link(at: &Path, to: &Path) -> Result<String, Failure> {
             )));
         }
     }
-    symlink(to, at).map_err(io(&shown))?;
-    Ok(format!("{shown} -> {}\n", to.display()))
+    symlink(to, path).map_err(io(&shown))?;
+    Ok(Link::new(path, to, true))
 }
 
-fn translate(args: &TranslateArgs) -> Outcome {
+fn translate(args: &TranslateArgs, output: Output) -> Outcome {
     let new = super::config_file::ConfigFile::read(&args.file)?.translate(&args.role);
     new.notices.iter().for_each(|text| super::notice::notice(text));
-    print(&new.keys.iter().map(|(key, value)| format!("{key} = {value}\n")).collect::<String>())
+    let settings: BTreeMap<&str, &toml::Value> = new.keys.iter().map(|(key, value)| (&**key, value)).collect();
+    let text = |(key, value): &(String, toml::Value)| format!("{key} = {value}\n");
+    show(output, &settings, |_| new.keys.iter().map(text).collect())
 }
 
 #[cfg(test)]
@@ -99,8 +124,8 @@ mod tests {
     fn links_are_made_and_others_files_are_left_alone() {
         let dir = tempfile::tempdir().unwrap();
         let args = InstallArgs { prefix: Some(dir.path().into()), program: Some("/usr/bin/nyala".into()) };
-        install(&args).unwrap();
-        install(&args).unwrap();
+        install(&args, Output::Json).unwrap();
+        install(&args, Output::Json).unwrap();
         for name in NAMES {
             let there = std::fs::read_link(dir.path().join("sbin").join(name)).unwrap();
             assert_eq!(there, Path::new("/usr/bin/nyala"));
@@ -108,7 +133,7 @@ mod tests {
         let ctl = dir.path().join("sbin/beegfs-ctl");
         std::fs::remove_file(&ctl).unwrap();
         std::fs::write(&ctl, "theirs").unwrap();
-        assert!(install(&args).unwrap_err().message.contains("another program's"));
+        assert!(install(&args, Output::Json).unwrap_err().message.contains("another program's"));
         assert_eq!(std::fs::read_to_string(&ctl).unwrap(), "theirs");
     }
 }

@@ -6,7 +6,7 @@ use super::filter_args::FilterArgs;
 use super::results::Results;
 use super::tree::Tree;
 use super::walk::{Passed, Walk, Walked};
-use crate::cluster::{ClusterArgs, Way};
+use crate::cluster::{ClusterArgs, LastClient, Way};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::Output;
 use crate::progress::{Counted, Shown, during_on};
@@ -84,12 +84,19 @@ impl Search<'_> {
         };
         let walked: Result<(), Failure> = block_on(async {
             let walks = async {
-                for path in self.paths {
-                    if !self.walk(path, &running, &found).await.map_err(|error| error.context(path.display()))? {
-                        break;
+                let mut last = LastClient::new(self.excludes);
+                let walked = async {
+                    for path in self.paths {
+                        let walked = self.walk(path, &running, &mut last, &found).await;
+                        if !walked.map_err(|error| error.context(path.display()))? {
+                            break;
+                        }
                     }
-                }
-                Ok(())
+                    Ok(())
+                };
+                let walked = walked.await;
+                last.leave().await;
+                walked
             };
             let look = || match bytes {
                 Some(bytes) => (bytes(), None),
@@ -108,28 +115,23 @@ impl Search<'_> {
         &self,
         path: &Path,
         running: &Running,
+        last: &mut LastClient,
         found: &impl AsyncFn(&Running, &Tree, &Walked) -> Result<bool, Failure>,
     ) -> Result<bool, Failure> {
         let way = self.cluster.find_for(path)?;
         let whole = matches!(way, Way::Cluster(..));
-        let (tree, first) = Tree::at(way, path, self.excludes).await?;
-        let walked = async {
-            running
-                .total
-                .set(tree.estimate(&first).await.filter(|_| self.paths.len() == 1 && self.max_depth.is_none()));
-            let map = tree.map(&first)?;
-            let filter = self.filter.filter(&map, whole)?;
-            let mut walk = Walk::new(&tree, &filter, self.max_depth.unwrap_or(usize::MAX), &running.passed);
-            walk.begin(first).await;
-            while let Some(walked) = walk.next(nyala_transport::wall_clock).await? {
-                if !found(running, &tree, &walked).await? {
-                    return Ok(false);
-                }
+        let (tree, first) = Tree::at(&way, path, last).await?;
+        let is_all = self.paths.len() == 1 && self.max_depth.is_none();
+        running.total.set(tree.estimate(&first).await.filter(|_| is_all));
+        let map = tree.map(&first)?;
+        let filter = self.filter.filter(&map, whole)?;
+        let mut walk = Walk::new(&tree, &filter, self.max_depth.unwrap_or(usize::MAX), &running.passed);
+        walk.begin(first).await;
+        while let Some(walked) = walk.next(nyala_transport::wall_clock).await? {
+            if !found(running, &tree, &walked).await? {
+                return Ok(false);
             }
-            Ok(true)
-        };
-        let walked = walked.await;
-        tree.leave().await;
-        walked
+        }
+        Ok(true)
     }
 }

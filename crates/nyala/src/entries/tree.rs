@@ -3,7 +3,7 @@
 //! What a walk asks: the cluster, or the mount where only that may ask. Failure model: see the parent module.
 
 use super::mounted::{self, Named, in_mount};
-use crate::cluster::{Place, Way, through_mount};
+use crate::cluster::{LastClient, Place, Way, through_mount};
 use crate::exit::{Failure, io};
 use futures_util::StreamExt;
 use nyala_client::{Client, Error as ClientError};
@@ -49,24 +49,17 @@ pub enum Names {
 }
 
 impl Tree {
-    /// What to ask about a path, and the entry there.
-    /// `excludes`: with delegations, which keep others out.
-    pub async fn at(way: Way, path: &Path, excludes: bool) -> Result<(Tree, Named), Failure> {
-        let tree = match &way {
-            Way::Cluster(cluster, _) if excludes => Tree::Cluster(cluster.leasing_client().await?),
-            Way::Cluster(cluster, _) => Tree::Cluster(cluster.client().await?),
+    /// What to ask about a path, and the entry there. Of the cluster `last` asks.
+    pub async fn at(way: &Way, path: &Path, last: &mut LastClient) -> Result<(Tree, Named), Failure> {
+        let tree = match way {
+            Way::Cluster(cluster, _) => Tree::Cluster(last.of(cluster).await?),
             Way::Mount { mountpoint, why, .. } => {
                 let root = std::fs::symlink_metadata(mountpoint).map_err(io("cannot look at the mount"))?;
                 Tree::Mount { device: root.dev(), why: why.clone() }
             }
         };
-        match tree.first(&way, path).await {
-            Ok(named) => Ok((tree, named)),
-            Err(failure) => {
-                tree.leave().await;
-                Err(failure)
-            }
-        }
+        let named = tree.first(way, path).await?;
+        Ok((tree, named))
     }
 
     async fn first(&self, way: &Way, path: &Path) -> Result<Named, Failure> {
@@ -170,14 +163,6 @@ impl Tree {
                 Err(_) if !named.path.is_symlink() && !named.path.exists() => Ok(None),
                 Err(failure) => Err(failure),
             },
-        }
-    }
-
-    /// Ends what was begun with the cluster.
-    pub async fn leave(&self) {
-        if let Tree::Cluster(client) = self {
-            // What it asked for is known; a failing goodbye changes nothing.
-            let _ = client.shutdown().await;
         }
     }
 }

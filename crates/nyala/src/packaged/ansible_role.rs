@@ -9,6 +9,7 @@ use crate::cli::Command;
 use crate::config;
 use crate::setup::args::SetupCommand;
 use crate::setup::{Plan, client, meta, mgmtd, storage};
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -39,50 +40,51 @@ fn value(text: &str, key: &str) -> String {
     found.into_iter().next().unwrap()
 }
 
-/// Further settings of a role, as the page and the example have them.
-fn settings(role: &str) -> Vec<String> {
+/// Further settings by role, as the page and the example have them.
+fn settings() -> Value {
     let row = PAGE.lines().find(|line| line.starts_with("| `nyala_settings`")).unwrap();
     let json = row.split('`').find(|part| part.starts_with('{')).unwrap();
-    let of_page: serde_json::Value = serde_json::from_str(json).unwrap();
-    let pairs = of_page[role].as_object().into_iter().flatten();
-    let mut found: Vec<String> = pairs.map(|(key, value)| format!("{key}={}", value.as_str().unwrap())).collect();
-    let of_example = INVENTORY.lines().find_map(|line| line.trim().strip_prefix(&format!("{role}: {{ ")));
-    found.extend(of_example.map(|text| text.trim_end_matches(" }").replace(": ", "=")));
-    found.dedup();
-    found
+    let mut settings: Value = serde_json::from_str(json).unwrap();
+    for (role, of_role) in settings.as_object_mut().unwrap() {
+        let of_example = INVENTORY.lines().find_map(|line| line.trim().strip_prefix(&format!("{role}: {{ ")));
+        if let Some((key, value)) = of_example.and_then(|text| text.trim_end_matches(" }").split_once(": ")) {
+            of_role[key] = value.into();
+        }
+    }
+    settings
 }
 
-/// The words of a variable of the role, for a host whose directories are below `root`. What has no default here has one in the role.
-fn variable(name: &str, role: &str, root: &Path) -> Vec<String> {
+/// The variables of the role, for a host whose directories are below `root`, with everything that may be asked for.
+fn variables(role: &str, root: &Path) -> Value {
     let at = |path: &str| root.join(path).display().to_string();
-    let said = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-    match name {
-        "nyala_role" => said(&[role]),
-        "nyala_mgmt" => said(&["127.0.0.1,127.0.0.2,127.0.0.3"]),
-        "hostvars" => said(&["127.0.0.1"]),
-        "nyala_interfaces" => said(&["lo"]),
-        "nyala_targets" => vec![at("t1"), format!("{},id=102,alias=fast", at("t2"))],
-        "nyala_meta_dir" => vec![at("meta")],
-        "nyala_mount" => vec![at("mount")],
-        "nyala_settings" => settings(role),
-        "nyala_mirror_flags" => said(&["--members", "2", "--ignore-space"]),
-        other => said(&[&value(DEFAULTS, other)]),
-    }
+    json!({
+        "nyala_role": role,
+        "nyala_mgmt": "127.0.0.1,127.0.0.2,127.0.0.3",
+        "groups": { "nyala_mgmtd": ["node01"] },
+        "hostvars": { "node01": { "nyala_address": "127.0.0.1" } },
+        "nyala_interfaces": ["lo"],
+        "nyala_start": true,
+        "nyala_encrypt": true,
+        "nyala_spare": true,
+        "nyala_targets": [at("t1"), format!("{},id=102,alias=fast", at("t2"))],
+        "nyala_meta_dir": at("meta"),
+        "nyala_mount": at("mount"),
+        "nyala_mount_options": value(DEFAULTS, "nyala_mount_options"),
+        "nyala_settings": settings(),
+        "nyala_mirror_flags": ["--members", "2", "--ignore-space"],
+    })
 }
 
 /// The command lines of `nyala setup` of all tasks, with everything that may be asked for.
 fn setups(root: &Path) -> Vec<Vec<String>> {
     let tasks = MAIN.split("- name: ").filter(|task| task.contains("nyala_role: "));
     let line = |task: &str| {
-        let role = value(task, "nyala_role");
-        let plain = |name: &str| variable(name, &role, root);
-        let flags = value(task, "nyala_flags");
-        let of = |name: &str| match name {
-            "nyala_flags" => words(&flags, &plain),
-            "nyala_common" | "nyala_set" => words(&value(SERVICE, name), &plain),
-            other => plain(other),
-        };
-        words(&value(SERVICE, "argv"), &of)
+        let mut variables = variables(&value(task, "nyala_role"), root);
+        variables["nyala_flags"] = words(&value(task, "nyala_flags"), &variables).into();
+        for name in ["nyala_common", "nyala_set"] {
+            variables[name] = words(&value(SERVICE, name), &variables).into();
+        }
+        words(&value(SERVICE, "argv"), &variables)
     };
     tasks.map(line).collect()
 }
@@ -140,8 +142,9 @@ fn the_role_asks_and_mirrors_with_commands_that_there_are() {
     assert_eq!(lines.len(), 3);
     for line in lines {
         for kind in ["storage", "meta"] {
-            let of = |name: &str| if name == "item" { vec![kind.to_owned()] } else { variable(name, "", root) };
-            let command = parse(&words(&line, &of)).command;
+            let mut variables = variables("", root);
+            variables["item"] = kind.into();
+            let command = parse(&words(&line, &variables)).command;
             assert!(matches!(command, Command::Target(_) | Command::Mirror(_)), "{line}");
         }
     }

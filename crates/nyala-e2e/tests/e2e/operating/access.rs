@@ -4,7 +4,7 @@
 
 use super::setup::disks;
 use super::site::Site;
-use super::{META, STORAGE};
+use super::{META, STORAGE, grants};
 
 const KEYS: [&str; 3] = ["lab", "web", "ops"];
 
@@ -26,7 +26,7 @@ fn set_up(site: &mut Site) {
     site.until("management answers", |site| site.json("nyala mgmt list").is_array());
     disks(site, "m1", &["t1", "t2"]);
     site.serves("m1", META, &host, "");
-    site.serves("m1", STORAGE, &host, "");
+    site.serves("m1", STORAGE, &host, grants::METRICS);
     site.until_whole(1, 3);
     site.on("m1").sh(&format!("nyala mount {m1}:/ /mnt/nyala -o secret=/etc/nyala/ops")).must();
     site.on("m1")
@@ -35,12 +35,12 @@ fn set_up(site: &mut Site) {
         .must();
 }
 
-fn mount(site: &mut Site, name: &str) -> nyala_e2e::run::Outcome {
+pub fn mount(site: &mut Site, name: &str) -> nyala_e2e::run::Outcome {
     let m1 = site.address("m1");
     site.on(name).sh(&format!("mkdir -p /mnt/nyala; nyala mount {m1}:/ /mnt/nyala"))
 }
 
-fn umount(site: &mut Site, name: &str) {
+pub fn umount(site: &mut Site, name: &str) {
     site.on(name).sh("nyala umount /mnt/nyala").must();
 }
 
@@ -104,6 +104,7 @@ fn refused(site: &mut Site) {
 pub fn access(site: &mut Site) {
     set_up(site);
     kept_and_read_only(site);
+    grants::users_at_storage(site);
     refused(site);
     umount(site, "c1");
     umount(site, "m1");

@@ -126,6 +126,12 @@ pub fn find(cluster: &Cluster) {
     assert_eq!(found(cluster, &["--type", "file", "--pattern", "mirror"]), paths(&[files[3]]));
     targets(cluster, &mount, &files);
     recursed(cluster, &mount);
+    // Several paths are walked by one client, in their order.
+    let [wide, plain] = ["wide", "plain"].map(|name| text(&mount.join(name)));
+    let both = cluster.nyala(["entry", "find", &wide, &plain, &wide, "--type", "file"]).must();
+    let of_wide = cluster.nyala(["entry", "find", &wide, "--type", "file"]).must();
+    assert_eq!(both, format!("{of_wide}{}\n{of_wide}", text(&mount.join("plain/deep/deeper/mirrored"))));
+    refused(cluster, &["entry", "find", &wide, &text(&mount.join("none"))], 1, "none: cannot look at");
     let zeros = cluster.nyala(["entry", "find", &text(&mount), "--type", "symlink", "--null"]).must();
     assert_eq!(zeros, format!("{}\0", text(&mount.join("plain/link"))));
     refused(cluster, &["entry", "find", &text(&mount), "--targets", "999"], 1, "target list");

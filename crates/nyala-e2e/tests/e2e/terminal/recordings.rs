@@ -114,10 +114,12 @@ fn fits(line: &str, text: &str) {
 /// Commands that last longer than two seconds say how far they are, and what is left, in one line.
 pub fn progress(cluster: &Cluster) {
     let mut seen = Vec::new();
-    // At a rate, so that they last on any machine.
-    for (line, label) in
-        [("nyala scrub --rate 1m --no-repair", "scrub: "), ("nyala mirror check --rate 1m", "mirror check: ")]
-    {
+    // At a rate, or with a time for each phase, so that they last on any machine.
+    for (line, label) in [
+        ("nyala scrub --rate 1m --no-repair", "scrub: "),
+        ("nyala mirror check --rate 1m", "mirror check: "),
+        ("nyala bench floor --tasks 1 --size 2m --random 9000000 --seconds 1 --rounds 2", "bench floor: "),
+    ] {
         let shown = typed(cluster, line);
         assert!(shown.code.is_some_and(|code| matches!(code, 0 | 6)), "{line}: {shown:?}");
         shown.drawn.iter().for_each(|drawn| fits(line, drawn));

@@ -6,17 +6,14 @@
 //! process that is killed. A signal ends it, and the command, with an error. As another user than root the page cache cannot be emptied before
 //! files are read; the command says so, because a rate of reading may then be that of memory.
 
-use crate::bench::host;
+use crate::bench::{Phases, host};
 use crate::exit::Failure;
-use crate::progress::{self, Counted};
 use crate::role::block_on;
 use nyala_bench::floors::{FloorReport, Options, Sizes, run as measure};
 use nyala_bench::plan::Step;
-use nyala_bench::{BenchError, Stop};
+use nyala_bench::{BenchError, Ended, Stop};
 use nyala_plan::measured::{Directory, Measured, Phase};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// As of `nyala bench floor`: requests under way at once, and connections.
@@ -30,23 +27,21 @@ const BLOCK: usize = 512 << 10;
 
 /// Measures these directories, one after the other; `seconds`: the longest time to write, and to read, in each.
 pub fn run(directories: &[PathBuf], seconds: u32) -> Result<Measured, Failure> {
-    let (stop, done) = (Stop::default(), Arc::new(AtomicU64::new(0)));
-    let (asked, counts, paths) = (stop.clone(), Arc::clone(&done), directories.to_vec());
+    let (stop, ended) = (Stop::default(), Ended::default());
+    let (asked, wishes) = (stop.clone(), directories.iter().map(|path| options(path, seconds, &ended)));
+    let wishes: Vec<Options> = wishes.collect();
+    let phases = Phases::new("measuring", &ended, wishes.iter().map(Options::phases).sum());
     let reports = block_on(async {
         host::watch(&stop)?;
-        let all = directories.len() as u64;
         let work = tokio::task::spawn_blocking(move || {
-            let one = |path: &PathBuf| {
-                let report = measure(&options(path, seconds), &asked)?;
-                counts.fetch_add(1, Ordering::Relaxed);
+            let one = |wish: &Options| {
+                let report = measure(wish, &asked)?;
                 if report.interrupted { Err(BenchError::stopped()) } else { Ok(report) }
             };
-            paths.iter().map(one).collect::<Result<Vec<FloorReport>, BenchError>>()
+            wishes.iter().map(one).collect::<Result<Vec<FloorReport>, BenchError>>()
         });
-        let look = || (done.load(Ordering::Relaxed), Some(all));
-        let measured = progress::during("measuring", Counted::Things("directories"), look, work).await;
         let failed = |error| Err(BenchError::failed(format!("the measurement ended by itself: {error}")));
-        measured.unwrap_or_else(failed).map_err(BenchError::into)
+        phases.during(async { work.await.unwrap_or_else(failed) }).await
     })?;
     let mut notes: Vec<&String> = reports.iter().flat_map(|report| &report.notes).collect();
     notes.sort();
@@ -61,7 +56,7 @@ pub fn run(directories: &[PathBuf], seconds: u32) -> Result<Measured, Failure> {
     Ok(Measured { processors, directories: found.ok_or_else(nothing)? })
 }
 
-fn options(path: &Path, seconds: u32) -> Options {
+fn options(path: &Path, seconds: u32, ended: &Ended) -> Options {
     Options {
         work: path.to_owned(),
         sizes: Sizes {
@@ -77,6 +72,7 @@ fn options(path: &Path, seconds: u32) -> Options {
         rounds: 1,
         cold: true,
         verify: false,
+        ended: ended.clone(),
     }
 }
 

@@ -6,7 +6,7 @@ use super::ask::Sets;
 use super::show::render;
 use crate::cluster::ClusterArgs;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{Output, print, show};
+use crate::output::{Output, show};
 use crate::role::block_on;
 use nyala_wire::TargetId;
 use nyala_wire::raid::RaidOrder;
@@ -47,7 +47,9 @@ pub fn run(args: RaidReplaceArgs, output: Output) -> Outcome {
     let old = &before.set.members[usize::from(member)];
     let was = format!("member {member} ({}, {})", old.drive.as_deref().unwrap_or("no drive"), old.state);
     match after {
-        None => print(&format!("{drive} would take the place of {was}. Nothing was changed; add --yes to do it.\n")),
+        None => show(output, &[before], |_| {
+            format!("{drive} would take the place of {was}. Nothing was changed; add --yes to do it.\n")
+        }),
         Some(after) => show(output, &[after], |all| {
             format!(
                 "{}\nIt is rebuilt by itself. In the settings of the storage service, {drive} takes the place of the drive before.\n",

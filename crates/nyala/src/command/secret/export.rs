@@ -4,7 +4,7 @@
 
 use super::keys::{FileArgs, read};
 use crate::exit::{Failure, Outcome};
-use crate::output::print;
+use crate::output::{Output, show};
 use nyala_transport::KeyRoles;
 use nyala_transport::secret::file::{self, Existing};
 use nyala_transport::secret::key_file::{KeyEntry, KeyFile};
@@ -30,7 +30,7 @@ pub struct ExportArgs {
 }
 
 /// Writes the file.
-pub fn run(args: &ExportArgs) -> Outcome {
+pub fn run(args: &ExportArgs, output: Output) -> Outcome {
     let (all, _) = read(&args.file.file)?;
     let asked = |key: &KeyEntry| args.key.is_empty() || args.key.iter().any(|id| **id == *key.grant.key);
     let keys: Vec<KeyEntry> =
@@ -57,8 +57,9 @@ pub fn run(args: &ExportArgs) -> Outcome {
     };
     let ids: Vec<&str> = keys.iter().map(|key| &*key.grant.key).collect();
     let says = format!("{} written (mode 0600), with {}\n", args.to.display(), ids.join(", "));
+    let written = serde_json::json!({ "file": args.to.to_string_lossy(), "keys": ids });
     file::write(&args.to, &KeyFile { keys }.print(), existing).map_err(|error| Failure::failed(error.to_string()))?;
-    print(&says)
+    show(output, &written, |_| says)
 }
 
 /// Whether the roles of a key are some of those.

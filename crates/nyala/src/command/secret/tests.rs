@@ -26,7 +26,7 @@ fn retire(path: &Path, id: &str, yes: bool) -> Result<(), Failure> {
 fn a_plain_secret_is_rotated_into_a_list_and_on() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("secret");
-    make(&path).unwrap();
+    make(&path, Output::Json).unwrap();
     let plain = read(&path).unwrap().0.keys[0].secret.clone();
     add(&path, None, "all", false).unwrap();
     let all = "client,server,admin".to_owned();
@@ -46,7 +46,7 @@ fn a_plain_secret_is_rotated_into_a_list_and_on() {
 fn no_role_is_left_without_a_key_and_no_id_is_given_twice() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("secret");
-    make(&path).unwrap();
+    make(&path, Output::Json).unwrap();
     for (id, roles) in [("c", "client"), ("s", "server")] {
         add(&path, Some(id), roles, false).unwrap();
     }
@@ -63,10 +63,11 @@ fn no_role_is_left_without_a_key_and_no_id_is_given_twice() {
 fn what_is_exported_gives_no_more_than_was_asked_for() {
     let dir = tempfile::tempdir().unwrap();
     let (path, out) = (dir.path().join("secret"), dir.path().join("client"));
-    make(&path).unwrap();
+    make(&path, Output::Json).unwrap();
     let export = |roles: &str, replace| {
         let (file, to) = (FileArgs { file: path.clone() }, out.clone());
-        export::run(&export::ExportArgs { to, role: roles.parse().unwrap(), key: Vec::new(), replace, file })
+        let args = export::ExportArgs { to, role: roles.parse().unwrap(), key: Vec::new(), replace, file };
+        export::run(&args, Output::Json)
     };
     let none = export("client", false).unwrap_err();
     assert!(none.message.contains("nyala secret add --role client"), "{none}");
