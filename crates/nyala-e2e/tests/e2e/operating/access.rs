@@ -21,7 +21,7 @@ fn set_up(site: &mut Site) {
     }
     let m1 = site.address("m1");
     let host = [("HOST", m1.as_str())];
-    site.serves("m1", "nyala mgmtd", &[], "");
+    site.serves("m1", "nyala mgmtd", &[], "--heartbeat 200ms --session-timeout 10s");
     site.on("m1").sh(&format!("echo 'mgmt = [\"{m1}\"]' > /etc/nyala/client.toml")).must();
     site.until("management answers", |site| site.json("nyala mgmt list").is_array());
     disks(site, "m1", &["t1", "t2"]);
