@@ -50,6 +50,7 @@ fn e2e_setup_by_the_page() {
         members.len() == 6 && members.iter().all(|member| member["state"] == "good")
     });
     mirrored_and_mounted(&mut site);
+    without_root(&mut site);
     again_and_wrong(&mut site);
     monitored(&mut site);
     ways::are_judged(&mut site);
@@ -79,6 +80,33 @@ fn mirrored_and_mounted(site: &mut Site) {
     // Nobody sets anything of the machine under test.
     let tuned = site.on("node01").sh("nyala tune apply").must();
     assert!(tuned.contains("--yes does it") || tuned.contains("nothing to change"), "{tuned}");
+}
+
+/// A second client, of a user who is not root: the command of the page. Device nodes of a machine under test may be root's alone.
+fn without_root(site: &mut Site) {
+    site.on("node01").sh("mkdir -m 1777 /mnt/nyala/all").must();
+    let page = fs::read_to_string(binary::repository().join("docs/install.md")).unwrap();
+    let command = page.split('`').find(|text| text.ends_with("noallow_other")).expect("the page has the command");
+    let mut command = site.with_addresses(command);
+    for (word, is) in [("DIR", "/tmp/user/mnt"), ("FILE", "/tmp/user/secret"), ("LOG", "/tmp/user/log")] {
+        command = command.replace(word, is);
+    }
+    let script = format!(
+        "set -e; mkdir -p /tmp/user/mnt; cp /etc/nyala/secret /tmp/user; chown -R 65534:65534 /tmp/user
+         rm -f /tmp/fuse; mknod -m 666 /tmp/fuse c 10 229; mount --bind /tmp/fuse /dev/fuse
+         user='setpriv --reuid 65534 --regid 65534 --clear-groups'
+         $user {command}
+         $user sh -c 'id -u > /tmp/user/mnt/all/mine; md5sum < /tmp/user/mnt/f; ! rm -f /tmp/user/mnt/f'
+         ! ls /tmp/user/mnt
+         $user nyala umount /tmp/user/mnt"
+    );
+    let said = site.on("node02").sh(&format!("unshare -m sh -c \"{}\"", script.replace('$', "\\$"))).must();
+    let whole = site.on("node01").sh("md5sum < /tmp/o").must();
+    assert!(said.contains(whole.trim()), "{said} {whole}");
+    assert_eq!(
+        site.on("node01").sh("stat -c %u /mnt/nyala/all/mine; cat /mnt/nyala/all/mine").must(),
+        "65534\n65534\n"
+    );
 }
 
 /// A monitoring service that is set up and started as its unit says keeps what it hears.

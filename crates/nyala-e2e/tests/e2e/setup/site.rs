@@ -36,7 +36,7 @@ impl Site {
     }
 
     /// Names of hosts are their addresses: nobody resolves names here.
-    fn with_addresses(&self, command: &str) -> String {
+    pub fn with_addresses(&self, command: &str) -> String {
         let named = NAMES.iter().zip(&self.machines);
         named.fold(command.to_owned(), |text, (name, machine)| text.replace(name, &machine.address().to_string()))
     }
