@@ -12,7 +12,7 @@
 use crate::need::Need;
 use nyala_wire::meta::DelegationMode;
 use nyala_wire::{SessionId, Slot};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// A session, and a slot that it holds something in.
 pub type Held = (SessionId, Slot);
@@ -32,7 +32,7 @@ struct Mark {
 /// What of it is in the tables.
 #[derive(Debug, Default)]
 pub struct HeldSlots {
-    marks: HashMap<Held, Mark>,
+    marks: BTreeMap<Held, Mark>,
     /// Rows of earlier runs whose sessions have not said yet what they hold.
     unconfirmed: HashMap<SessionId, Vec<Slot>>,
     /// Not in the tables yet.
