@@ -67,7 +67,10 @@ impl HeldSlots {
         });
         mark.count += 1;
         mark.idle = false;
-        self.raise(session, slot, mode);
+        if mode > DelegationMode::Shared && !mark.writes {
+            mark.writes = true;
+            new.push(((session, slot), true));
+        }
     }
 
     /// One that it has is, from now on, for more than reading.
