@@ -93,8 +93,7 @@ impl HeldSlots {
         }
     }
 
-    /// What has to be in the tables before anybody is told of a delegation; with `true` that it is for more than reading. Later ones replace
-    /// earlier ones.
+    /// What has to be in the tables before anybody is told; with `true` that it is for more than reading. Later ones replace earlier ones.
     pub fn take_new(&mut self) -> Vec<(Held, bool)> {
         std::mem::take(&mut self.new)
     }
