@@ -164,7 +164,7 @@ pub fn parse_held(key: &[u8]) -> Option<(SessionId, Slot)> {
     Some((SessionId(u64::from_be_bytes(*session)), Slot(u16::from_be_bytes(slot.try_into().ok()?))))
 }
 
-/// Key of the newest run that wrote [`held`] rows: of one that did not, they say nothing.
+/// Key of the newest run that lacked nothing and wrote all [`held`] rows: after a later run they say nothing.
 pub fn held_by() -> Key {
     Key::tagged(MISC, &[HELD_BY])
 }

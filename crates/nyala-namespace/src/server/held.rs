@@ -2,9 +2,9 @@
 
 //! Rows that say in which slots sessions hold delegations ([`crate::held_slots`]).
 //!
-//! Failure model: where there is no room for a row, nothing is given. If the log loses a row, nobody was told of what it is about; if it was
-//! told and a power cut took the row, a run knows that it may lack something. Such a run may end before it has heard everything from
-//! clients: so a row names the newest run that had, and of a later one rows say nothing.
+//! Failure model: where there is no room for a row, nothing is given. A process that dies loses only rows
+//! whose replies did not leave. A power cut may take rows that clients rely on; the next run cannot claim to have everything then, and counts rows
+//! for nothing. It may end before clients have said what they hold: so a row names the newest run whose rows are whole.
 
 use super::io::Note;
 use super::room::RoomGate;
