@@ -57,6 +57,8 @@ pub enum Effect {
         span: Span,
         /// The buffer.
         into: Ticket,
+        /// What cannot be read goes into it as such, so that the rest of it gets on. Otherwise that is a failure.
+        as_is: bool,
     },
     /// Make a region what the buffer says, holes and end of file included.
     WriteRegion {

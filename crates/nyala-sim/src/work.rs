@@ -24,7 +24,7 @@ impl Node {
                 (job, Doing::Write { file, span, data }, !fails)
             }
             Effect::Read { job, file, span, .. } => (job, self.begin_read(file, span, None), true),
-            Effect::ReadRegion { job, file, span, into } => (job, self.begin_read(file, span, Some(into)), true),
+            Effect::ReadRegion { job, file, span, into, .. } => (job, self.begin_read(file, span, Some(into)), true),
             Effect::Flush { job } => (job, Doing::Flush(self.disk.unflushed()), true),
             _ => return None,
         };

@@ -125,6 +125,8 @@ codes! {
     /// The client's rule is about users, and this storage service was not shown that one of them may do that with the file: show a grant, and send
     /// again.
     GRANT_NEEDED = 4115;
+    /// Every copy of a block is damaged: it can be overwritten whole only.
+    BAD_BLOCK = 4116;
     /// The sender was removed from the cluster by an operator; it must stop and not come back with this directory.
     REMOVED = 4120;
 }

@@ -53,6 +53,8 @@ pub mod replica_kind {
     pub const REGION: u16 = 1;
     /// No envelope: a `StorageRequest` with `Repair`; the reply is the range as for [`REGION`].
     pub const FETCH: u16 = 2;
+    /// As [`REGION`], with blocks that the sender could not read. Of its own kind, so that a program that does not know them refuses it.
+    pub const REGION_WITH_BAD_BLOCKS: u16 = 3;
 }
 
 /// In front of each message of a bundle (`STORAGE_REPLICAS`): its body follows, its payload is that much of the frame's.

@@ -32,11 +32,13 @@ impl Member {
 
     /// Its turn has come: read the region.
     pub(super) fn begin_copy(&mut self, id: u64) {
-        let Some(Kind::Copy(op, _)) = self.work.get(&id).map(|work| work.kind.clone()) else { return };
+        let Some(Kind::Copy(op, purpose)) = self.work.get(&id).map(|work| work.kind.clone()) else { return };
         let Change { file, span } = op.change;
         let end = span.end.min(span.start.saturating_add(self.config.region_bytes));
         let job = self.job(id, Stage::Main);
-        self.out.push(Effect::ReadRegion { job, file, span: Span { start: span.start, end }, into: op.payload });
+        // A member in agreement may have what we have not; one that comes back has nothing that counts.
+        let as_is = matches!(purpose, Purpose::Resync(_));
+        self.out.push(Effect::ReadRegion { job, file, span: Span { start: span.start, end }, into: op.payload, as_is });
     }
 
     /// It is in the buffer: send it to those who lack it.

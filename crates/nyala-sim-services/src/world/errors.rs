@@ -15,6 +15,6 @@ pub fn tells_damage(error: &Error) -> bool {
     match error {
         Error::Checksum { .. } => true,
         Error::WriteBack { source, .. } => tells_damage(source),
-        other => is(other, ErrorCode::CHECKSUM),
+        other => is(other, ErrorCode::CHECKSUM) || is(other, ErrorCode::BAD_BLOCK),
     }
 }

@@ -25,6 +25,17 @@ pub enum ChunkError {
         /// Offset of the block in the chunk file.
         offset: u64,
     },
+    /// A change needs the old content of a block of which every copy of a mirror group is damaged.
+    #[error(
+        "every copy of chunk file {}.{} is damaged at byte {offset}: write the whole block of 4 KiB, or put the file back from a backup",
+        .file.inode, .file.index
+    )]
+    BadBlock {
+        /// The chunk file.
+        file: ChunkFileId,
+        /// Offset of the block in the chunk file.
+        offset: u64,
+    },
     /// The target is full.
     #[error("the storage target is full")]
     NoSpace,
@@ -93,6 +104,7 @@ impl From<ChunkError> for WireError {
         let code = match &error {
             ChunkError::Damaged { .. } => ErrorCode::DAMAGED,
             ChunkError::Checksum { .. } | ChunkError::BadRecord(_) | ChunkError::BadFence => ErrorCode::CHECKSUM,
+            ChunkError::BadBlock { .. } => ErrorCode::BAD_BLOCK,
             ChunkError::NoSpace => ErrorCode::NO_SPACE,
             ChunkError::Stale(_) => ErrorCode::STALE,
             ChunkError::Fenced => ErrorCode::FENCED,

@@ -27,7 +27,7 @@ impl ChunkWorker {
         let blocks = (data.len() as u64).div_ceil(BLOCK_BYTES);
         let present = vec![u8::MAX; blocks.div_ceil(8) as usize].into();
         let len = data.len() as u64;
-        let header = RegionHeader { there: There::File, len, start: 0, end: len, present };
+        let header = RegionHeader { there: There::File, len, start: 0, end: len, present, bad: None };
         Region { header, data: data.into() }
     }
 

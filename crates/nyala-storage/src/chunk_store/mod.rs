@@ -28,11 +28,13 @@
 //!   the next start writes the file's blocks again before it believes in them.
 //! - **The disk lies, or somebody changes chunk files.** Checksums are compared before old bytes are merged with new ones,
 //!   by clients on every read, and here if asked to. A file that is shorter than its blocks is damage too.
-//!   What the store holds no checksum for is a hole and reads as zeros, whatever the file has there.
+//!   What the store holds no checksum for is a hole and reads as zeros, whatever the file has there. In a flagged file, damage that was there
+//!   before the machine died cannot be told from a torn write, unless the block is listed as bad (`bad_blocks`).
 //! - **Clients lie or repeat themselves.** Lengths and offsets are checked before anything is allocated. A change that is sent again is
 //!   done once; an old copy that comes late does nothing (`repeats`). Writes that come after the removal get `ESTALE`, changes of
 //!   sessions that metadata has fenced get `FENCED`.
 
+mod bad_blocks;
 mod changes;
 mod copy;
 mod counters;
@@ -71,6 +73,7 @@ mod zero_copy;
 #[cfg(test)]
 mod tests;
 
+pub use bad_blocks::BadBlock;
 pub use copy::{check_copy, copy_write, pad_copy};
 pub use counters::{ChunkCounters, Count};
 pub use disk::{ChunkDisk, ChunkFile, Opened};

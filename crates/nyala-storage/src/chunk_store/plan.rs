@@ -136,7 +136,7 @@ impl Merger<'_> {
             let read = self.handle.read_at(&mut bytes[..in_file], block * BLOCK_BYTES);
             bytes.truncate(read.map_err(|e| self.shared.io_error("read", self.file, e))?);
             if in_file == 0 || crc32c_zero_padded(&bytes) != old {
-                return Err(self.shared.checksum_error(self.file, block));
+                return Err(self.shared.cannot_change(self.file, block, old));
             }
         } else {
             bytes.clear();

@@ -242,11 +242,11 @@ impl Shared {
         let first = u64::from(group) * GROUP_BLOCKS;
         let content = self.content(file, handle, first, GROUP_BLOCKS)?;
         let mut blocks = content.chunks(BLOCK_BYTES as usize);
-        let mut changed = 0;
+        let (mut changed, bad) = (0, self.bad_blocks(file, group)?);
         for slot in 0..GROUP_BLOCKS as usize {
             let there = blocks.next().map(crc32c_zero_padded);
             let Some(old) = row.get(slot) else { continue };
-            if there != Some(old) {
+            if there != Some(old) && bad.get(slot) != Some(old) {
                 row.set(slot, there);
                 changed += 1;
             }

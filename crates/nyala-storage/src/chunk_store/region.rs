@@ -7,6 +7,7 @@
 //! again. A header may be made up: lengths are compared before anything is allocated.
 
 use super::MAX_CHUNK_FILE_BYTES;
+use super::bad_blocks::BadBlock;
 use super::error::ChunkError;
 use super::rows::{file_key, tag};
 use super::shared::ChunkStore;
@@ -54,6 +55,9 @@ pub struct RegionHeader {
     /// A bit for each block up to the end: it has data. The first is the lowest of the first byte.
     #[n(3)]
     pub present: ByteVec,
+    /// Blocks whose data is not what was written there; only in a copy for a member that has nothing better.
+    #[n(5)]
+    pub bad: Option<Vec<BadBlock>>,
 }
 
 /// A region: its blocks that have data, one after the other.
@@ -68,7 +72,7 @@ pub struct Region {
 impl Region {
     fn empty(there: There, len: u64, start: u64) -> Region {
         Region {
-            header: RegionHeader { there, len, start, end: start, present: ByteVec::from(Vec::new()) },
+            header: RegionHeader { there, len, start, end: start, present: ByteVec::from(Vec::new()), bad: None },
             data: Bytes::new(),
         }
     }
@@ -79,7 +83,9 @@ impl Region {
         let short = start.is_multiple_of(BLOCK_BYTES) && *start <= MAX_CHUNK_FILE_BYTES && *len <= MAX_CHUNK_FILE_BYTES;
         let blocks = present.len() as u64 * 8 * BLOCK_BYTES <= 2 * u64::from(MAX_IO_BYTES);
         let expected: u64 = if short && blocks { self.runs().filter(|run| run.2).map(|run| run.1).sum() } else { 0 };
-        let fits = short && blocks && expected == self.data.len() as u64;
+        let bad = self.header.bad.as_deref().unwrap_or_default();
+        let known = bad.len() <= present.len() * 8 && bad.iter().all(|bad| self.has(bad.block.into()));
+        let fits = short && blocks && known && expected == self.data.len() as u64;
         if fits { Ok(()) } else { Err(ErrorCode::BAD_MESSAGE.with("a region that contradicts itself")) }
     }
 
@@ -98,7 +104,10 @@ impl Region {
         std::iter::from_fn(move || {
             let first = at;
             let there = (first < blocks).then(|| self.has(first))?;
-            while at < blocks && self.has(at) == there {
+            // A bad block is a run of its own.
+            let bad = |at: u64| self.header.bad_at(start + at * BLOCK_BYTES).is_some();
+            at += 1;
+            while at < blocks && self.has(at) == there && !bad(at) && !bad(at - 1) {
                 at += 1;
             }
             let offset = start + first * BLOCK_BYTES;
@@ -120,6 +129,10 @@ impl ChunkWorker {
         self.settle(file)?;
         let Some((handle, _)) = self.open(file, false)? else { return Ok(Region::empty(There::Nothing, 0, start)) };
         let len = self.shared.len_of(file, &*handle)?;
+        let behind = self.stored(file, start.max(len.next_multiple_of(BLOCK_BYTES)) / BLOCK_BYTES, end.div_ceil(BLOCK_BYTES))?;
+        if behind.iter().any(Option::is_some) {
+            return Err(self.shared.checksum_error(file, len / BLOCK_BYTES));
+        }
         let end = end.min(len);
         let mut region = Region::empty(There::File, len, start);
         if start >= end {
@@ -161,18 +174,40 @@ impl ChunkWorker {
         let (have, _) = self.stat(file)?;
         let keep = len.max(start);
         if have > keep && have <= end {
-            self.truncate(file, keep)?;
+            self.or_without_block(file, keep, |worker| worker.truncate(file, keep))?;
             if len < start && self.is_nothing_behind(file, len)? {
                 self.truncate(file, len)?;
             }
         } else if have > keep && keep < end {
-            self.punch(file, keep, end - keep)?;
+            self.or_without_block(file, keep, |worker| worker.punch(file, keep, end - keep))?;
         }
         self.import_runs(file, region)?;
-        if there == There::File && len <= end && self.stat(file)?.0 < len {
-            self.extend(file, len)?;
+        if there == There::File && len <= end {
+            let (have, _) = self.stat(file)?;
+            if have < len {
+                self.extend(file, len)?;
+            } else if have > len && len >= start && self.is_nothing_behind(file, len)? {
+                // What is behind the region went before.
+                self.truncate(file, len)?;
+            }
         }
         Ok(None)
+    }
+
+    /// Does what ends within a block of the region; if that is damaged here, without it, since the region brings it.
+    fn or_without_block(
+        &mut self,
+        file: ChunkFileId,
+        at: u64,
+        change: impl Fn(&mut ChunkWorker) -> Result<(), ChunkError>,
+    ) -> Result<(), ChunkError> {
+        match change(self) {
+            Err(ChunkError::Checksum { .. } | ChunkError::BadBlock { .. }) => {
+                self.drop_block(file, at / BLOCK_BYTES)?;
+                change(self)
+            }
+            other => other,
+        }
     }
 
     /// Writes the blocks that a region has, and makes holes where it has none.
@@ -186,6 +221,10 @@ impl ChunkWorker {
             }
             let data = region.data.slice(at..at + bytes as usize);
             at += bytes as usize;
+            if let Some(crc) = region.header.bad_at(offset) {
+                self.import_bad(file, offset, data, crc)?;
+                continue;
+            }
             let mut done = 0;
             let crc = |piece: usize| {
                 done += piece;
@@ -210,7 +249,11 @@ impl ChunkWorker {
     fn is_nothing_behind(&mut self, file: ChunkFileId, len: u64) -> Result<bool, ChunkError> {
         let (cut, next) = (len / BLOCK_BYTES * BLOCK_BYTES, len.next_multiple_of(BLOCK_BYTES));
         if next > len {
-            let block = self.read(file, cut, BLOCK_BYTES as u32, true)?;
+            let block = match self.read(file, cut, BLOCK_BYTES as u32, true) {
+                // The region with the block puts it right, and ends the file then.
+                Err(ChunkError::Checksum { .. }) => return Ok(false),
+                block => block?,
+            };
             if block.data.iter().skip((len - cut) as usize).any(|byte| *byte != 0) {
                 return Ok(false);
             }

@@ -77,7 +77,7 @@ impl ChunkWorker {
         let bytes = self.shared.content(file, Some(handle), block, 1)?;
         let expected = (file_len - block * BLOCK_BYTES).min(BLOCK_BYTES) as usize;
         if bytes.len() != expected || crc32c_zero_padded(&bytes) != old {
-            return Err(self.shared.checksum_error(file, block));
+            return Err(self.shared.cannot_change(file, block, old));
         }
         Ok(Some(crc32c_zero_padded(&bytes[..keep])))
     }
@@ -106,6 +106,12 @@ impl ChunkWorker {
             self.change(file, group_of(first).0, Intent::Drop { first, count: last - first })?;
         }
         Ok(())
+    }
+
+    /// Makes a block a hole, whatever it has.
+    pub(super) fn drop_block(&mut self, file: ChunkFileId, block: u64) -> Result<(), ChunkError> {
+        self.settle(file)?;
+        self.change(file, group_of(block).0, Intent::Drop { first: block, count: 1 })
     }
 
     /// Zeros a part of one block, unless it is a hole.

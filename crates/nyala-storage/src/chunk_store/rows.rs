@@ -19,6 +19,8 @@ pub(super) const SYNC_FAILED: [u8; 1] = [1];
 pub(crate) mod tag {
     /// A row of checksums.
     pub const CHECKSUMS: u8 = b'C';
+    /// Blocks of a group of which every copy is damaged, as a row of checksums.
+    pub const BAD_BLOCKS: u8 = b'A';
     /// An intent.
     pub const INTENT: u8 = b'I';
     /// A chunk file with changes that may not be on disk.

@@ -98,10 +98,12 @@ impl Remover {
         let dead = Dead::decode(&record).ok_or_else(|| shared.bad_record(file))?;
         shared.disk.remove(file).map_err(|e| shared.io_error("remove", file, e))?;
         let mut batch = Batch::new();
-        scan_prefix(&*shared.kv, &file_key(tag::INTENT, file), &mut |key, _| {
-            batch.delete(key);
-            ControlFlow::Continue(())
-        })?;
+        for tag in [tag::INTENT, tag::BAD_BLOCKS] {
+            scan_prefix(&*shared.kv, &file_key(tag, file), &mut |key, _| {
+                batch.delete(key);
+                ControlFlow::Continue(())
+            })?;
+        }
         batch.delete(file_key(tag::UNSYNCED, file));
         loop {
             let rows = shared.rows_from(file, 0, u32::MAX)?;

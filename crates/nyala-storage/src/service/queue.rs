@@ -41,6 +41,8 @@ pub enum Task {
     Export {
         /// The chunk file.
         file: ChunkFileId,
+        /// Blocks that cannot be read are a part of it, as bad ones.
+        as_is: bool,
         /// From here, bytes.
         start: u64,
         /// To here, bytes.

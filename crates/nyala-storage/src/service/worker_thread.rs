@@ -154,7 +154,10 @@ impl WorkerThread {
             Task::Read { file, offset, len, verify } => worker.read(file, offset, len, verify).map(Outcome::Read),
             Task::Export { file: FENCES, .. } => Ok(Outcome::Region(worker.fence_list())),
             Task::Import { file: FENCES, region, .. } => worker.take_fences(&region).map(Outcome::DoneWhenDurable),
-            Task::Export { file, start, end } => worker.export(file, start, end).map(Outcome::Region),
+            Task::Export { file, start, end, as_is: true } => {
+                worker.export_as_is(file, start, end).map(Outcome::Region)
+            }
+            Task::Export { file, start, end, as_is: false } => worker.export(file, start, end).map(Outcome::Region),
             Task::Import { file, region, end } => {
                 let taken = worker.import(file, &region, end, now_s());
                 taken.map(|lsn| lsn.map_or(Outcome::Done, |lsn| self.unlinked(file, lsn)))

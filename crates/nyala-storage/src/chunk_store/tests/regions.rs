@@ -82,3 +82,110 @@ fn damage_does_not_spread_and_is_overwritten() {
     wrong.data = wrong.data.slice(1..);
     assert!(wrong.check().is_err());
 }
+
+/// Flips a bit of a chunk file in a worker's directory.
+fn flip(dir: &tempfile::TempDir, offset: usize) {
+    let path = dir.path().join(crate::chunk_store::path_of(FILE));
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[offset] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+}
+
+fn copy_as_is(from: &mut ChunkWorker, to: &mut ChunkWorker, end: u64) {
+    for start in (0..end).step_by(REGION as usize) {
+        let region = from.export_as_is(FILE, start, start + REGION).unwrap();
+        region.check().unwrap();
+        let last = start + REGION >= end;
+        to.import(FILE, &region, if last { u64::MAX } else { start + REGION }, 200).unwrap();
+    }
+}
+
+#[test]
+fn what_nobody_can_read_is_copied_as_such_and_all_else_as_it_is() {
+    let (one, other) = (tempfile::tempdir_in("/tmp").unwrap(), tempfile::tempdir_in("/tmp").unwrap());
+    let (mut from, mut to) = (worker(&one), worker(&other));
+    let (whole, bytes) = (pattern(1, 150_001), 150_001_u64);
+    from.write(write_op(FILE, 0, whole.clone())).unwrap();
+    // What the other one has is older, but for one block.
+    to.write(write_op(FILE, 0, pattern(2, 180_000))).unwrap();
+    to.write(write_op(FILE, 8192, whole[8192..12_288].to_vec())).unwrap();
+    [9000, 20_000, 66_000, 150_000].iter().for_each(|at| flip(&one, *at));
+    copy_as_is(&mut from, &mut to, 180_000);
+    assert_eq!(to.stat(FILE).unwrap().0, bytes);
+    for block in 0..bytes.div_ceil(4096) {
+        let (offset, len) = (block * 4096, (bytes - block * 4096).min(4096));
+        let read = to.read(FILE, offset, len as u32, true);
+        if [20_000, 66_000, 150_000].iter().any(|at| at / 4096 == block) {
+            assert!(matches!(read, Err(crate::chunk_store::ChunkError::Checksum { .. })), "block {block}: {read:?}");
+        } else {
+            assert_eq!(&read.unwrap().data[..len as usize], &whole[offset as usize..(offset + len) as usize], "block {block}");
+        }
+    }
+    // What had it right is where the other one is repaired from.
+    let region = to.export(FILE, 8192, 12_288).unwrap();
+    from.import(FILE, &region, 12_288, 200).unwrap();
+    from.read(FILE, 8192, 4096, true).unwrap();
+    // Both refuse alike what needs the old content, and take what does not.
+    for worker in [&mut from, &mut to] {
+        let refused = worker.write(write_op(FILE, 20_001, pattern(3, 10))).unwrap_err();
+        assert!(matches!(refused, crate::chunk_store::ChunkError::BadBlock { offset: 16_384, .. }), "{refused:?}");
+        let refused = worker.truncate(FILE, 66_001).unwrap_err();
+        assert!(matches!(refused, crate::chunk_store::ChunkError::BadBlock { offset: 65_536, .. }), "{refused:?}");
+        worker.write(write_op(FILE, 16_384, pattern(3, 4096))).unwrap();
+        worker.write(write_op(FILE, 20_001, pattern(3, 10))).unwrap();
+        worker.truncate(FILE, 65_536).unwrap();
+    }
+    assert_eq!(content(&mut from, FILE).unwrap(), content(&mut to, FILE).unwrap());
+}
+
+#[test]
+fn a_bad_block_stays_one_when_the_machine_dies() {
+    let (one, other) = (tempfile::tempdir_in("/tmp").unwrap(), tempfile::tempdir_in("/tmp").unwrap());
+    let (mut from, tables) = (worker(&one), World::new(1));
+    from.write(write_op(FILE, 0, pattern(1, 20_000))).unwrap();
+    flip(&one, 5000);
+    let open = |boot| {
+        let disk = Arc::new(OsDisk::open(other.path()).unwrap());
+        ChunkStore::open(tables.table(), disk, &options(boot)).unwrap().worker(0, 1)
+    };
+    copy_as_is(&mut from, &mut open(1), 20_000);
+    let mut worker = open(2);
+    assert!(worker.read(FILE, 4096, 4096, true).is_err(), "what is there in place of the data must not pass for it");
+    worker.read(FILE, 8192, 4096, true).unwrap();
+    // A whole block in its place is data again, and what the machine loses of that is what it loses of any.
+    worker.write(write_op(FILE, 4096, pattern(5, 4096))).unwrap();
+    flip(&other, 5000);
+    drop(worker);
+    open(3).read(FILE, 4096, 4096, true).unwrap();
+}
+
+#[test]
+fn a_member_with_damage_at_the_end_of_a_file_takes_a_shorter_one() {
+    for len in [1000, 30_001, 65_536, 70_000] {
+        let (one, other) = (tempfile::tempdir_in("/tmp").unwrap(), tempfile::tempdir_in("/tmp").unwrap());
+        let (mut from, mut to) = (worker(&one), worker(&other));
+        from.write(write_op(FILE, 0, pattern(1, len))).unwrap();
+        to.write(write_op(FILE, 0, pattern(2, 100_000))).unwrap();
+        [500, len - 1, 70_000, 99_000].iter().for_each(|at| flip(&other, *at));
+        for start in [REGION, 0] {
+            let region = from.export_as_is(FILE, start, start + REGION).unwrap();
+            to.import(FILE, &region, if start == 0 { REGION } else { u64::MAX }, 200).unwrap();
+        }
+        assert_eq!(content(&mut to, FILE).unwrap(), pattern(1, len), "{len} bytes");
+    }
+}
+
+#[test]
+fn a_file_that_somebody_cut_is_damaged_and_not_shorter() {
+    let (one, other) = (tempfile::tempdir_in("/tmp").unwrap(), tempfile::tempdir_in("/tmp").unwrap());
+    let (mut from, mut to) = (worker(&one), worker(&other));
+    from.write(write_op(FILE, 0, pattern(1, 100_000))).unwrap();
+    let path = one.path().join(crate::chunk_store::path_of(FILE));
+    std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(10_000).unwrap();
+    assert!(from.export(FILE, 0, REGION).is_err() && from.export(FILE, REGION, 2 * REGION).is_err());
+    copy_as_is(&mut from, &mut to, 100_000);
+    to.read(FILE, 0, 8192, true).unwrap();
+    for block in 2..25 {
+        assert!(to.read(FILE, block * 4096, 4096, true).is_err(), "block {block} has no data");
+    }
+}

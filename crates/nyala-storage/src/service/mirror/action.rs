@@ -75,7 +75,7 @@ pub(super) enum Work {
     /// Rows wait in the group's queue.
     WriteRows,
     /// Read a region for another member.
-    ReadRegion { job: Job, file: ChunkFileId, span: Span, into: Ticket },
+    ReadRegion { job: Job, file: ChunkFileId, span: Span, into: Ticket, as_is: bool },
     /// Take a region from another member.
     WriteRegion { job: Job, file: ChunkFileId, end: u64, region: Option<Payload> },
     /// Sync these files.

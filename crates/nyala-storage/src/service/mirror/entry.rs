@@ -200,7 +200,7 @@ pub(super) async fn fetch(target: &Target, request: &[u8]) -> Result<Reply, Wire
         return Err(ErrorCode::BAD_MESSAGE.with("a region is asked for with `Repair`"));
     };
     let end = offset.saturating_add(len.into());
-    match target.call(Task::Export { file, start: offset, end }).await? {
+    match target.call(Task::Export { file, start: offset, end, as_is: false }).await? {
         Outcome::Region(region) => Ok(Reply::ok(codec::encode(&region.header)).with_payload(vec![region.data])),
         _ => Err(mistake()),
     }

@@ -53,7 +53,11 @@ fn attached(payload: Option<Payload>) -> (u16, Bytes, Bytes) {
     match payload {
         None => (replica_kind::NOTHING, Bytes::new(), Bytes::new()),
         Some(Payload::Change(change)) => (change.kind, change.body.clone(), change.data.clone()),
-        Some(Payload::Region(region)) => (replica_kind::REGION, codec::encode(&region.header).into(), region.data),
+        Some(Payload::Region(region)) => {
+            let bad = region.header.bad.is_some();
+            let kind = if bad { replica_kind::REGION_WITH_BAD_BLOCKS } else { replica_kind::REGION };
+            (kind, codec::encode(&region.header).into(), region.data)
+        }
     }
 }
 

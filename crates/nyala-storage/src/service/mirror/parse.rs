@@ -186,7 +186,7 @@ fn touched(op: &ChangeOp) -> Result<Change, WireError> {
 pub(super) fn sent(kind: u16, body: &Body, rest: Bytes, data: Bytes) -> Result<Sent, WireError> {
     let sent = match kind {
         replica_kind::NOTHING => Sent::Nothing,
-        replica_kind::REGION => Sent::Region(region(&rest, data)?),
+        replica_kind::REGION | replica_kind::REGION_WITH_BAD_BLOCKS => Sent::Region(region(&rest, data)?),
         kind => Sent::Change(change(kind, rest, data)?),
     };
     let fits = match body {

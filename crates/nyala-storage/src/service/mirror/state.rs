@@ -99,7 +99,9 @@ impl State {
             Effect::Read { job, token, file, .. } => {
                 Action::Main(Main::Read { job, file, kind: self.waiting.get(&token).and_then(|waiting| waiting.read) })
             }
-            Effect::ReadRegion { job, file, span, into } => Action::Work(Work::ReadRegion { job, file, span, into }),
+            Effect::ReadRegion { job, file, span, into, as_is } => {
+                Action::Work(Work::ReadRegion { job, file, span, into, as_is })
+            }
             Effect::WriteRegion { job, file, span, from } => {
                 Action::Work(Work::WriteRegion { job, file, end: span.end, region: self.buffers.get(&from).cloned() })
             }

@@ -23,8 +23,8 @@ impl Shell {
     pub(super) async fn work(&self, work: Work) {
         let (job, ok) = match work {
             Work::WriteRows => return self.write_rows().await,
-            Work::ReadRegion { job, file, span, into } => {
-                let read = self.read_region(file, span, into).await;
+            Work::ReadRegion { job, file, span, into, as_is } => {
+                let read = self.read_region(file, span, into, as_is).await;
                 let (last, bytes) = read.unwrap_or_default();
                 return self.input(Input::Done { job, ok: read.is_some(), last, bytes });
             }
@@ -147,8 +147,8 @@ impl Shell {
     }
 
     /// Whether the file ends in the region, and the bytes that there are in it; `None`: it cannot be read.
-    async fn read_region(&self, file: ChunkFileId, span: Span, into: Ticket) -> Option<(bool, u64)> {
-        let task = Task::Export { file, start: span.start, end: span.end };
+    async fn read_region(&self, file: ChunkFileId, span: Span, into: Ticket, as_is: bool) -> Option<(bool, u64)> {
+        let task = Task::Export { file, start: span.start, end: span.end, as_is };
         match self.shared.setup.target.call(task).await {
             Ok(Outcome::Region(region)) => {
                 let found = (region.header.len <= span.end, region.data.len() as u64);
@@ -211,7 +211,13 @@ fn done(job: Job, ok: bool) -> Input {
 
 /// What no member can do is not the failure of one. Room that is reserved here or not is no content.
 fn is_refusal(op: &ChangeOp, code: ErrorCode) -> bool {
-    let always = [ErrorCode::STALE, ErrorCode::FILE_TOO_BIG, ErrorCode::BAD_MESSAGE, ErrorCode::NOT_SUPPORTED];
+    let always = [
+        ErrorCode::STALE,
+        ErrorCode::FILE_TOO_BIG,
+        ErrorCode::BAD_MESSAGE,
+        ErrorCode::NOT_SUPPORTED,
+        ErrorCode::BAD_BLOCK,
+    ];
     let reserves = matches!(op, ChangeOp::Other(_, StorageOp::Allocate { .. }));
     always.contains(&code) || (reserves && code == ErrorCode::NO_SPACE)
 }
