@@ -7,7 +7,9 @@
 //! synced, and in what a log has behind it. A disk is full: no file is made and none grows.
 
 use crate::check::mirrors::Blocks;
-use crate::kernel::clock::{self, MILLI};
+use crate::kernel::clock::{self, MILLI, SECOND};
+use crate::kernel::sched::Nanos;
+use crate::kernel::with;
 use crate::memory;
 use crate::random::Random;
 use nyala_storage::Disks;
@@ -17,7 +19,7 @@ use nyala_store::testing::Machine as Disk;
 use nyala_store::{FreeSpace, LogDisk, LogFile, Options, Recovery, Store, StoreError};
 use nyala_wire::storage::BLOCK_BYTES;
 use nyala_wire::walk::WalkAt;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,6 +31,8 @@ const SEGMENT: u64 = 64 << 10;
 const RESERVE: u64 = 128 << 10;
 /// A disk with more than this is not limited.
 const MOST_FREE: u64 = 1 << 40;
+/// So long after the last sync of a chunk file its flag may be there: as long as it has to be idle at most (`Cluster::lazy`), and what that takes.
+const FLAGGED: Nanos = 6 * SECOND;
 /// How the names of log segments end.
 const SEGMENT_END: &str = ".seg";
 
@@ -39,12 +43,33 @@ pub struct Rack {
     pub chunks: Disk,
     pace: Arc<Pace>,
     boots: Arc<AtomicU64>,
-    /// Chunk files with something that is not synced.
     unsynced: Unsynced,
 }
 
-/// Files of a disk that were written since they were last synced.
-type Unsynced = Arc<Mutex<BTreeSet<String>>>;
+/// Chunk files that the storage service may take for unsynced, when its machine has died.
+type Unsynced = Arc<Mutex<Flagged>>;
+
+/// Chunk files that were written, and since when they are synced, if they are. The service takes a file's flag away when it was idle
+/// for a while, and that has to be on the disk of its log.
+#[derive(Default)]
+struct Flagged {
+    files: BTreeMap<String, Option<Nanos>>,
+    log_synced: Nanos,
+}
+
+impl Flagged {
+    /// Files of which the service knows for good that they are synced, are none any more.
+    fn settle(&mut self) {
+        let long_ago = self.log_synced.saturating_sub(FLAGGED);
+        self.files.retain(|_, synced| synced.is_none_or(|at| at >= long_ago));
+    }
+
+    /// No flag goes any more before the next run.
+    fn power_cut(&mut self) {
+        self.settle();
+        self.files.values_mut().for_each(|synced| *synced = None);
+    }
+}
 
 /// How long a sync takes at most, nanoseconds, and what draws it.
 struct Pace {
@@ -74,7 +99,8 @@ impl Rack {
     /// The power is gone.
     pub fn power_cut(&self) {
         self.boots.fetch_add(1, Ordering::Relaxed);
-        // What was not synced stays so until it is synced by the next run, which may take what it finds there for a write under way.
+        // The next run may take what it finds there for a write under way.
+        self.unsynced.lock().expect("nobody panics with it").power_cut();
         self.store.power_cut();
         self.chunks.power_cut();
     }
@@ -93,12 +119,15 @@ impl Rack {
         self.chunks.set_free_bytes(None);
     }
 
-    /// Flips a bit of a chunk file that is synced, if there is one: its name and the place. In what is not synced, a power cut could make a flip
-    /// pass for the remains of a write under way.
+    /// Flips a bit of a chunk file that is known to be synced, if there is one: its name and the place. In another one, a power cut could make a
+    /// flip pass for the remains of a write under way.
     pub fn flip_chunk(&self, random: &mut Random) -> Option<(String, usize)> {
-        let unsynced = self.unsynced.lock().expect("nobody panics with it").clone();
-        let files = self.chunks.files().into_iter().filter(|(name, bytes)| *bytes > 0 && !unsynced.contains(name));
-        let (name, bytes) = random.pick_of(files.collect())?;
+        let mut unsynced = self.unsynced.lock().expect("nobody panics with it");
+        unsynced.settle();
+        let files = self.chunks.files().into_iter();
+        let files = files.filter(|(name, bytes)| *bytes > 0 && !unsynced.files.contains_key(name)).collect();
+        drop(unsynced);
+        let (name, bytes) = random.pick_of(files)?;
         let offset = random.index(bytes);
         flip(&self.chunks, &name, offset, random)?;
         Some((name, offset))
@@ -137,7 +166,7 @@ impl Rack {
     /// Opens the service's store.
     pub fn open_store(&self, options: Options) -> Result<(Store, Recovery), StoreError> {
         let options = Options { segment_bytes: SEGMENT, reserve_bytes: RESERVE, ..options };
-        Store::open_with(self.paced(&self.store, &Unsynced::default()), self.store.ordered(), options)
+        Store::open_with(self.paced(&self.store, &self.unsynced), self.store.ordered(), options)
     }
 
     /// The blocks (file and offset) that a storage target on these disks has data of, by its own account. No process uses them.
@@ -270,7 +299,7 @@ impl LogFile for PacedFile {
         // Others may run between two writes, and the power may fail.
         clock::sleep(1);
         self.take_room(offset + data.len() as u64)?;
-        self.unsynced.lock().expect("nobody panics with it").insert(self.name.clone());
+        self.unsynced.lock().expect("nobody panics with it").files.insert(self.name.clone(), None);
         memory::as_world(|| self.inner.write_at(offset, data))
     }
 
@@ -291,14 +320,20 @@ impl LogFile for PacedFile {
     }
 
     fn truncate(&self, bytes: u64) -> io::Result<()> {
-        self.unsynced.lock().expect("nobody panics with it").insert(self.name.clone());
+        self.unsynced.lock().expect("nobody panics with it").files.insert(self.name.clone(), None);
         memory::as_world(|| self.inner.truncate(bytes))
     }
 
     fn sync(&self) -> io::Result<()> {
+        let began = with(|kernel| kernel.sched.now);
         self.pace.sync();
         memory::as_world(|| self.inner.sync())?;
-        self.unsynced.lock().expect("nobody panics with it").remove(&self.name);
+        let mut unsynced = self.unsynced.lock().expect("nobody panics with it");
+        if self.name.ends_with(SEGMENT_END) {
+            unsynced.log_synced = unsynced.log_synced.max(began);
+        } else if let Some(synced) = unsynced.files.get_mut(&self.name) {
+            *synced = Some(began);
+        }
         Ok(())
     }
 }
