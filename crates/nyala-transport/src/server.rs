@@ -53,6 +53,11 @@ pub trait Service: 'static {
         false
     }
 
+    /// Whether a server of the cluster is at this address: an operator may have the way there tested.
+    fn has_server_at(&self, _address: SocketAddr) -> bool {
+        false
+    }
+
     /// The connection is gone. Requests of it may still be running.
     fn disconnected(&self, _peer: &PeerInfo) {}
 

@@ -194,7 +194,7 @@ fn start<S: Service>(core: &Rc<Core<S>>, peer: &Rc<PeerInfo>, outbox: &Rc<Outbox
     if message_type == message_type::LINK_TEST {
         let (core, peer, under_way) = (core.clone(), peer.clone(), UnderWay::begin(outbox));
         tokio::task::spawn_local(async move {
-            let may = |address| core.service.relays_to(&peer, address);
+            let may = |address| core.service.has_server_at(address);
             let reply = measure::answer(&peer, &frame, &core.config, &core.link_tests, may).await;
             under_way.answer(request_id, message_type, reply.into(), None);
         });

@@ -373,6 +373,10 @@ async fn replicate(host: &Host, request: &Frame) -> Result<(Vec<u8>, Vec<Bytes>)
 }
 
 impl Service for MetaService {
+    fn has_server_at(&self, address: SocketAddr) -> bool {
+        self.host.member.map().has_server_at(address)
+    }
+
     fn relays_to(&self, peer: &PeerInfo, address: SocketAddr) -> bool {
         nyala_transport::may_relay(&self.host.member.map(), peer, address)
     }

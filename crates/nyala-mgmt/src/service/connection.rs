@@ -11,6 +11,10 @@ use std::net::SocketAddr;
 use std::time::Instant;
 
 impl Service for MgmtService {
+    fn has_server_at(&self, address: SocketAddr) -> bool {
+        self.core.get().is_some_and(|core| core.view.map().has_server_at(address))
+    }
+
     fn relays_to(&self, peer: &PeerInfo, address: SocketAddr) -> bool {
         self.core.get().is_some_and(|core| nyala_transport::may_relay(&core.view.map(), peer, address))
     }

@@ -58,6 +58,10 @@ pub(super) fn read_budget(bytes: usize) -> Arc<Semaphore> {
 }
 
 impl Service for StorageService {
+    fn has_server_at(&self, address: SocketAddr) -> bool {
+        self.member.map().has_server_at(address)
+    }
+
     fn relays_to(&self, peer: &PeerInfo, address: SocketAddr) -> bool {
         nyala_transport::may_relay(&self.member.map(), peer, address)
     }

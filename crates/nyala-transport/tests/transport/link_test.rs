@@ -22,7 +22,7 @@ async fn test(by: SocketAddr, to: SocketAddr, role: Role, bytes: u64) -> Result<
 /// A server that knows these as servers of its cluster.
 fn knows(servers: &[SocketAddr]) -> Running {
     let server = start(config(Role::Storage), ServerOptions::default());
-    server.seen.relays_to.lock().expect("no panic").extend(servers);
+    server.seen.servers.lock().expect("no panic").extend(servers);
     server
 }
 

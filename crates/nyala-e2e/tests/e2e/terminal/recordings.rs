@@ -24,7 +24,9 @@ const TABLES: &[&str] = &[
     "nyala mirror resync stats --all",
     "nyala mgmt list",
     "nyala meta list",
+    "nyala secret list --file ../cluster/secret",
     "nyala key list",
+    "nyala access list",
     "nyala audit --last 5",
     "nyala health check",
     "nyala health df",
@@ -41,6 +43,7 @@ const TABLES: &[&str] = &[
     "nyala raid show",
     "nyala fsck --no-mirrors --grace 1s",
     "nyala fsck --classes",
+    "nyala setup check",
     "nyala tune show",
     "nyala plan --published",
     "nyala plan --enclosures 4 --copies 2",
@@ -93,6 +96,11 @@ fn compare(cluster: &Cluster, name: &str, seen: &[(&str, String)]) {
 
 /// All tables fit, and are as recorded.
 pub fn tables(cluster: &Cluster) {
+    let order = |line: &str| {
+        let seen = typed(cluster, line);
+        assert_eq!(seen.code, Some(0), "{line}: {seen:?}");
+    };
+    order("nyala access set * --from 2001:db8:1234:5678::/64 --root /wide --read-only --squash all --yes");
     let mut seen = Vec::new();
     for line in TABLES {
         let shown = typed(cluster, line);
@@ -100,7 +108,11 @@ pub fn tables(cluster: &Cluster) {
         fits(line, &shown.text);
         seen.push((*line, shown.text));
     }
+    // Also while a rule looks at the addresses of clients.
+    let checked = seen.iter().find(|(line, _)| line.ends_with("setup check"));
+    assert!(checked.is_some_and(|(_, text)| text.contains(": 20 of 20 are reached")), "{checked:?}");
     compare(cluster, "tables.txt", &seen);
+    order("nyala access delete * --from 2001:db8:1234:5678::/64 --yes");
 }
 
 /// Rows of tables, which have gaps between their columns, are no wider; sentences below them are broken by the terminal.

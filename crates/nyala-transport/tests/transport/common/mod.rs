@@ -45,6 +45,7 @@ pub struct Seen {
     pub grants: Mutex<Vec<Grant>>,
     /// Where connections are passed on to.
     pub relays_to: Mutex<Vec<SocketAddr>>,
+    pub servers: Mutex<Vec<SocketAddr>>,
 }
 
 pub struct Echo {
@@ -88,6 +89,10 @@ impl Service for Echo {
             log_position: 99,
             ..Reply::ok(request.body).with_payload(payload)
         }
+    }
+
+    fn has_server_at(&self, address: SocketAddr) -> bool {
+        self.seen.servers.lock().expect("no panic").contains(&address)
     }
 
     fn relays_to(&self, _peer: &PeerInfo, address: SocketAddr) -> bool {
