@@ -29,15 +29,16 @@
 //! - **The disk lies, or somebody changes chunk files.** Checksums are compared before old bytes are merged with new ones,
 //!   by clients on every read, and here if asked to. A file that is shorter than its blocks is damage too.
 //!   What the store holds no checksum for is a hole and reads as zeros, whatever the file has there. In a flagged file, damage that was there
-//!   before the machine died cannot be told from a torn write, unless the block is listed as bad (`bad_blocks`).
+//!   before the machine died cannot be told from a torn write, unless somebody had come across it (`damage`).
 //! - **Clients lie or repeat themselves.** Lengths and offsets are checked before anything is allocated. A change that is sent again is
 //!   done once; an old copy that comes late does nothing (`repeats`). Writes that come after the removal get `ESTALE`, changes of
 //!   sessions that metadata has fenced get `FENCED`.
 
-mod bad_blocks;
+pub mod bad_blocks;
 mod changes;
 mod copy;
 mod counters;
+mod damage;
 mod data_count;
 mod direct;
 mod disk;
@@ -73,7 +74,6 @@ mod zero_copy;
 #[cfg(test)]
 mod tests;
 
-pub use bad_blocks::BadBlock;
 pub use copy::{check_copy, copy_write, pad_copy};
 pub use counters::{ChunkCounters, Count};
 pub use disk::{ChunkDisk, ChunkFile, Opened};
@@ -81,7 +81,7 @@ pub use error::ChunkError;
 pub use optimistic::{OptimisticRead, SMALL_BYTES, Written};
 pub use os_disk::{OsDisk, directory_of, path_of};
 pub use read::ReadOut;
-pub use region::{Region, RegionHeader, There};
+pub use region::{BadBlock, Region, RegionHeader, There};
 pub use repeats::Author;
 pub(crate) use rows::{group_key, length_key, parse_key, tag};
 pub use shared::{ChunkStore, ChunkStoreOptions, RecoveryReport, worker_of};

@@ -7,6 +7,7 @@
 
 use super::ChunkDisk;
 use super::counters::Count;
+use super::damage;
 use super::disk::{ChunkFile, write_all};
 use super::error::ChunkError;
 use super::rows::{Dead, GROUP_BLOCKS, Intent, Row, file_key, group_key, parse_key, tag};
@@ -242,11 +243,11 @@ impl Shared {
         let first = u64::from(group) * GROUP_BLOCKS;
         let content = self.content(file, handle, first, GROUP_BLOCKS)?;
         let mut blocks = content.chunks(BLOCK_BYTES as usize);
-        let (mut changed, bad) = (0, self.bad_blocks(file, group)?);
+        let (mut changed, is_damaged) = (0, damage::known(&*self.kv, file, group)?);
         for slot in 0..GROUP_BLOCKS as usize {
             let there = blocks.next().map(crc32c_zero_padded);
             let Some(old) = row.get(slot) else { continue };
-            if there != Some(old) && bad.get(slot) != Some(old) {
+            if there != Some(old) && !is_damaged(slot, old) {
                 row.set(slot, there);
                 changed += 1;
             }

@@ -7,17 +7,18 @@
 //! again. A header may be made up: lengths are compared before anything is allocated.
 
 use super::MAX_CHUNK_FILE_BYTES;
-use super::bad_blocks::BadBlock;
+use super::damage::{List, note};
+use super::disk::ChunkFile;
 use super::error::ChunkError;
 use super::rows::{file_key, tag};
-use super::shared::ChunkStore;
+use super::shared::{ChunkStore, group_of, put_row};
 use super::worker::{ChunkWorker, Start};
 use super::write::WriteOp;
 use bytes::Bytes;
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 use nyala_store::{Batch, Lsn};
-use nyala_wire::checksum::crc32c;
+use nyala_wire::checksum::{crc32c, crc32c_zero_padded};
 use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId, MAX_IO_BYTES, Stamp, block_pieces};
 use nyala_wire::{ErrorCode, WireError};
 use std::sync::Arc;
@@ -60,6 +61,17 @@ pub struct RegionHeader {
     pub bad: Option<Vec<BadBlock>>,
 }
 
+/// A block of a region whose data is not what was written there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct BadBlock {
+    /// Which one: the region's first is 0.
+    #[n(0)]
+    pub block: u32,
+    /// CRC-32C of what was written there.
+    #[n(1)]
+    pub crc: u32,
+}
+
 /// A region: its blocks that have data, one after the other.
 #[derive(Clone, Debug)]
 pub struct Region {
@@ -89,6 +101,12 @@ impl Region {
         if fits { Ok(()) } else { Err(ErrorCode::BAD_MESSAGE.with("a region that contradicts itself")) }
     }
 
+    /// The checksum that a block should have, if it is bad.
+    fn bad_at(&self, offset: u64) -> Option<u32> {
+        let block = offset.checked_sub(self.header.start)? / BLOCK_BYTES;
+        self.header.bad.iter().flatten().find(|bad| u64::from(bad.block) == block).map(|bad| bad.crc)
+    }
+
     fn has(&self, block: u64) -> bool {
         let byte = self.header.present.get((block / 8) as usize).copied().unwrap_or(0);
         byte >> (block % 8) & 1 == 1
@@ -105,7 +123,7 @@ impl Region {
             let first = at;
             let there = (first < blocks).then(|| self.has(first))?;
             // A bad block is a run of its own.
-            let bad = |at: u64| self.header.bad_at(start + at * BLOCK_BYTES).is_some();
+            let bad = |at: u64| self.bad_at(start + at * BLOCK_BYTES).is_some();
             at += 1;
             while at < blocks && self.has(at) == there && !bad(at) && !bad(at - 1) {
                 at += 1;
@@ -129,7 +147,8 @@ impl ChunkWorker {
         self.settle(file)?;
         let Some((handle, _)) = self.open(file, false)? else { return Ok(Region::empty(There::Nothing, 0, start)) };
         let len = self.shared.len_of(file, &*handle)?;
-        let behind = self.stored(file, start.max(len.next_multiple_of(BLOCK_BYTES)) / BLOCK_BYTES, end.div_ceil(BLOCK_BYTES))?;
+        let behind =
+            self.stored(file, start.max(len.next_multiple_of(BLOCK_BYTES)) / BLOCK_BYTES, end.div_ceil(BLOCK_BYTES))?;
         if behind.iter().any(Option::is_some) {
             return Err(self.shared.checksum_error(file, len / BLOCK_BYTES));
         }
@@ -221,7 +240,7 @@ impl ChunkWorker {
             }
             let data = region.data.slice(at..at + bytes as usize);
             at += bytes as usize;
-            if let Some(crc) = region.header.bad_at(offset) {
+            if let Some(crc) = region.bad_at(offset) {
                 self.import_bad(file, offset, data, crc)?;
                 continue;
             }
@@ -241,6 +260,26 @@ impl ChunkWorker {
                 stamp: Stamp::default(),
             })?;
         }
+        Ok(())
+    }
+
+    /// Takes a bad block in, unless what it lacks is here.
+    fn import_bad(&mut self, file: ChunkFileId, offset: u64, data: Bytes, crc: u32) -> Result<(), ChunkError> {
+        let block = offset / BLOCK_BYTES;
+        let (group, slot) = group_of(block);
+        if self.shared.row(file, group)?.get(slot) == Some(crc)
+            && let Some((handle, _)) = self.open(file, false)?
+            && crc32c_zero_padded(&read_block(&*handle, offset)) == crc
+        {
+            return Ok(());
+        }
+        let (session, stamp, crcs) = (ChunkWorker::OWN, Stamp::default(), vec![crc32c(&data)]);
+        self.write(WriteOp { session, file, offset, data, crcs, compared: true, stamp })?;
+        note(&*self.shared.kv, List::Bad, file, block, crc)?;
+        let (mut batch, mut row) = (Batch::new(), self.shared.row(file, group)?);
+        row.set(slot, Some(crc));
+        put_row(&mut batch, file, group, &row, &mut self.scratch);
+        self.commit(&batch, &[file])?;
         Ok(())
     }
 
@@ -279,6 +318,14 @@ impl ChunkWorker {
         self.forget(file);
         Ok(())
     }
+}
+
+/// What there is of a block; nothing if it cannot be read.
+pub(super) fn read_block(handle: &dyn ChunkFile, offset: u64) -> Vec<u8> {
+    let mut block = vec![0; BLOCK_BYTES as usize];
+    let read = handle.read_at(&mut block, offset).unwrap_or(0);
+    block.truncate(read);
+    block
 }
 
 impl ChunkStore {

@@ -21,6 +21,8 @@ pub(crate) mod tag {
     pub const CHECKSUMS: u8 = b'C';
     /// Blocks of a group of which every copy is damaged, as a row of checksums.
     pub const BAD_BLOCKS: u8 = b'A';
+    /// Blocks of a group that were found damaged, as a row of checksums.
+    pub const DAMAGED: u8 = b'K';
     /// An intent.
     pub const INTENT: u8 = b'I';
     /// A chunk file with changes that may not be on disk.
@@ -39,6 +41,12 @@ pub(crate) mod tag {
     pub const DATA_COUNT: u8 = b'N';
     /// Where the scrub is, and what it found damaged (`crate::service`, `scrub`).
     pub const SCRUB: u8 = b'S';
+}
+
+/// The group that a block is in, and its place there.
+pub(super) fn group_of(block: u64) -> (u32, usize) {
+    let group = u32::try_from(block / GROUP_BLOCKS).expect("offsets are bounded, which bounds groups to 32 bits");
+    (group, (block % GROUP_BLOCKS) as usize)
 }
 
 const FILE_KEY_BYTES: usize = 11;

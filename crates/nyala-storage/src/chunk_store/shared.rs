@@ -4,11 +4,13 @@
 
 use super::MAX_CHUNK_FILE_BYTES;
 use super::counters::{ChunkCounters, Count};
+use super::damage::{List, is_on, note};
 use super::data_count::DataCount;
 use super::disk::{ChunkDisk, ChunkFile};
 use super::error::ChunkError;
 use super::fence::Fences;
-use super::rows::{Dead, GROUP_BLOCKS, Row, group_key, tag};
+pub(super) use super::rows::group_of;
+use super::rows::{Dead, Row, group_key, tag};
 use super::table::Table;
 use super::worker::ChunkWorker;
 use nyala_metrics::{Histogram, Recent};
@@ -122,7 +124,22 @@ impl Shared {
         let offset = block * BLOCK_BYTES;
         tracing::error!(target_id = %self.label, file = %file_name(file), offset,
             "chunk file does not match its checksum: the disk or somebody has changed it");
+        let (group, slot) = group_of(block);
+        // It stays damaged when the machine dies.
+        let crc = self.row(file, group).ok().and_then(|row| row.get(slot));
+        let noted = crc.map_or(Ok(()), |crc| note(&*self.kv, List::Found, file, block, crc));
+        if let Err(error) = noted {
+            tracing::warn!(target_id = %self.label, file = %file_name(file), offset, %error, "damage cannot be noted");
+        }
         ChunkError::Checksum { file, offset }
+    }
+
+    /// A change needs what a block had, and that is not there: refused by all members alike where all have it as a bad one.
+    pub fn cannot_change(&self, file: ChunkFileId, block: u64, crc: u32) -> ChunkError {
+        match is_on(&*self.kv, List::Bad, file, block, crc) {
+            true => ChunkError::BadBlock { file, offset: block * BLOCK_BYTES },
+            false => self.checksum_error(file, block),
+        }
     }
 
     pub fn io_error(&self, operation: &'static str, file: ChunkFileId, cause: io::Error) -> ChunkError {
@@ -244,12 +261,6 @@ pub fn worker_of(file: ChunkFileId, count: usize) -> usize {
 /// A chunk file's name, as in its directory.
 pub(super) fn file_name(file: ChunkFileId) -> String {
     format!("{}.{}", file.inode, file.index)
-}
-
-/// The group that a block is in, and its place there.
-pub(super) fn group_of(block: u64) -> (u32, usize) {
-    let group = u32::try_from(block / GROUP_BLOCKS).expect("offsets are bounded, which bounds groups to 32 bits");
-    (group, (block % GROUP_BLOCKS) as usize)
 }
 
 pub(super) fn put_row(batch: &mut Batch, file: ChunkFileId, group: u32, row: &Row, scratch: &mut Vec<u8>) {

@@ -98,7 +98,7 @@ impl Remover {
         let dead = Dead::decode(&record).ok_or_else(|| shared.bad_record(file))?;
         shared.disk.remove(file).map_err(|e| shared.io_error("remove", file, e))?;
         let mut batch = Batch::new();
-        for tag in [tag::INTENT, tag::BAD_BLOCKS] {
+        for tag in [tag::INTENT, tag::BAD_BLOCKS, tag::DAMAGED] {
             scan_prefix(&*shared.kv, &file_key(tag, file), &mut |key, _| {
                 batch.delete(key);
                 ControlFlow::Continue(())

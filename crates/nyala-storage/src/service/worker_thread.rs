@@ -7,6 +7,7 @@
 
 use super::queue::{Answer, Message, Outcome, Queue, Task};
 use super::target::{Background, Helpers};
+use crate::chunk_store::bad_blocks::export_as_is;
 use crate::chunk_store::list::files_from;
 use crate::chunk_store::{ChunkError, ChunkStore, ChunkWorker, Count, WriteOp};
 use nyala_replica::FENCES;
@@ -155,7 +156,7 @@ impl WorkerThread {
             Task::Export { file: FENCES, .. } => Ok(Outcome::Region(worker.fence_list())),
             Task::Import { file: FENCES, region, .. } => worker.take_fences(&region).map(Outcome::DoneWhenDurable),
             Task::Export { file, start, end, as_is: true } => {
-                worker.export_as_is(file, start, end).map(Outcome::Region)
+                export_as_is(worker, file, start, end).map(Outcome::Region)
             }
             Task::Export { file, start, end, as_is: false } => worker.export(file, start, end).map(Outcome::Region),
             Task::Import { file, region, end } => {

@@ -4,6 +4,7 @@
 
 use super::model::{FILE, content, options, pattern, write_op};
 use super::sim::World;
+use crate::chunk_store::bad_blocks::export_as_is;
 use crate::chunk_store::{ChunkStore, ChunkWorker, OsDisk};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -93,7 +94,7 @@ fn flip(dir: &tempfile::TempDir, offset: usize) {
 
 fn copy_as_is(from: &mut ChunkWorker, to: &mut ChunkWorker, end: u64) {
     for start in (0..end).step_by(REGION as usize) {
-        let region = from.export_as_is(FILE, start, start + REGION).unwrap();
+        let region = export_as_is(from, FILE, start, start + REGION).unwrap();
         region.check().unwrap();
         let last = start + REGION >= end;
         to.import(FILE, &region, if last { u64::MAX } else { start + REGION }, 200).unwrap();
@@ -118,7 +119,11 @@ fn what_nobody_can_read_is_copied_as_such_and_all_else_as_it_is() {
         if [20_000, 66_000, 150_000].iter().any(|at| at / 4096 == block) {
             assert!(matches!(read, Err(crate::chunk_store::ChunkError::Checksum { .. })), "block {block}: {read:?}");
         } else {
-            assert_eq!(&read.unwrap().data[..len as usize], &whole[offset as usize..(offset + len) as usize], "block {block}");
+            assert_eq!(
+                &read.unwrap().data[..len as usize],
+                &whole[offset as usize..(offset + len) as usize],
+                "block {block}"
+            );
         }
     }
     // What had it right is where the other one is repaired from.
@@ -168,7 +173,7 @@ fn a_member_with_damage_at_the_end_of_a_file_takes_a_shorter_one() {
         to.write(write_op(FILE, 0, pattern(2, 100_000))).unwrap();
         [500, len - 1, 70_000, 99_000].iter().for_each(|at| flip(&other, *at));
         for start in [REGION, 0] {
-            let region = from.export_as_is(FILE, start, start + REGION).unwrap();
+            let region = export_as_is(&mut from, FILE, start, start + REGION).unwrap();
             to.import(FILE, &region, if start == 0 { REGION } else { u64::MAX }, 200).unwrap();
         }
         assert_eq!(content(&mut to, FILE).unwrap(), pattern(1, len), "{len} bytes");
@@ -188,4 +193,24 @@ fn a_file_that_somebody_cut_is_damaged_and_not_shorter() {
     for block in 2..25 {
         assert!(to.read(FILE, block * 4096, 4096, true).is_err(), "block {block} has no data");
     }
+}
+
+#[test]
+fn damage_that_was_found_stays_damage_when_the_machine_dies_while_the_file_is_written() {
+    let (dir, tables) = (tempfile::tempdir_in("/tmp").unwrap(), World::new(1));
+    let open = |boot| {
+        let disk = Arc::new(OsDisk::open(dir.path()).unwrap());
+        ChunkStore::open(tables.table(), disk, &options(boot)).unwrap().worker(0, 1)
+    };
+    let mut worker = open(1);
+    worker.write(write_op(FILE, 0, pattern(1, 20_000))).unwrap();
+    worker.sync(FILE).unwrap();
+    flip(&dir, 5000);
+    assert!(worker.read(FILE, 4096, 4096, true).is_err());
+    worker.write(write_op(FILE, 8192, pattern(2, 4096))).unwrap();
+    drop(worker);
+    let mut worker = open(2);
+    assert!(worker.read(FILE, 4096, 4096, true).is_err(), "a block that was damaged before is good after a start");
+    worker.write(write_op(FILE, 4096, pattern(3, 4096))).unwrap();
+    worker.read(FILE, 0, 20_000, true).unwrap();
 }
