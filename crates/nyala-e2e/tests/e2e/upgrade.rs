@@ -82,16 +82,15 @@ fn manifest(dir: &Path) -> String {
     sh(&script, LIMIT).must()
 }
 
-/// What a cluster of an earlier build left: two metadata servers with a spare each, and two mirrored storage targets.
-#[test]
-fn e2e_upgrade_reads_what_an_earlier_build_stored() {
-    let _one = beside_others();
-    let cluster = Cluster::prepare(Options { meta: 2, storage: 2, storage_services: 2, more: vec!["--mirror".into()] });
-    let golden = binary::repository().join("crates/nyala-e2e/tests/golden");
-    let unpacked =
-        Command::new("tar").arg("-xJf").arg(golden.join("cluster-1.tar.xz")).arg("-C").arg(cluster.root()).status();
+fn golden(name: &str) -> PathBuf {
+    binary::repository().join("crates/nyala-e2e/tests/golden").join(name)
+}
+
+/// Puts a stored directory in the place of a cluster that was not started, with the ports and directories of that.
+fn unpack(cluster: &Cluster, name: &str) {
+    let archive = golden(&format!("{name}.tar.xz"));
+    let unpacked = Command::new("tar").arg("-xJf").arg(archive).arg("-C").arg(cluster.root()).status();
     assert!(unpacked.unwrap().success());
-    // Ports and directories are this test's.
     let (root, port) = (cluster.root().display().to_string(), cluster.port());
     let settings = [cluster.dir().join("cluster.toml")].into_iter();
     let more = std::fs::read_dir(cluster.dir().join("conf")).unwrap().map(|entry| entry.unwrap().path());
@@ -102,12 +101,26 @@ fn e2e_upgrade_reads_what_an_earlier_build_stored() {
         let text = (0..100).fold(named, |text, at| text.replace(&format!("<{at}>"), &(port + at).to_string()));
         std::fs::write(&path, text).unwrap();
     }
-    cluster.up().must();
-    cluster.wait_healthy();
-    let stored = std::fs::read_to_string(golden.join("cluster-1.txt")).unwrap();
+}
+
+/// What programs see is what they saw when it was stored.
+#[track_caller]
+fn is_as_stored(cluster: &Cluster, name: &str) {
+    let stored = std::fs::read_to_string(golden(&format!("{name}.txt"))).unwrap();
     let found = manifest(&cluster.mount());
     let differs = found.lines().zip(stored.lines()).find(|(found, stored)| found != stored);
     assert_eq!((differs, found.lines().count()), (None, stored.lines().count()));
+}
+
+/// What a cluster of an earlier build left: two metadata servers with a spare each, and two mirrored storage targets.
+#[test]
+fn e2e_upgrade_reads_what_an_earlier_build_stored() {
+    let _one = beside_others();
+    let cluster = Cluster::prepare(Options { meta: 2, storage: 2, storage_services: 2, more: vec!["--mirror".into()] });
+    unpack(&cluster, "cluster-1");
+    cluster.up().must();
+    cluster.wait_healthy();
+    is_as_stored(&cluster, "cluster-1");
     // And it goes on from there.
     let mut work = Load::start(&cluster, "load");
     work.progress(&cluster, ENOUGH);
@@ -117,4 +130,55 @@ fn e2e_upgrade_reads_what_an_earlier_build_stored() {
         LIMIT,
     )
     .must();
+}
+
+/// Adds a metadata service that is a spare to a cluster that is up.
+fn add_spare(cluster: &Cluster) {
+    let (first, own) = ((cluster.port() + 10).to_string(), (cluster.port() + 12).to_string());
+    let (conf, list) = (cluster.dir().join("conf"), cluster.dir().join("cluster.toml"));
+    let settings = std::fs::read_to_string(conf.join("meta1.toml")).unwrap();
+    let settings = settings.replace("meta1", "meta2").replace(&first, &own) + "\nspare = true\n";
+    std::fs::write(conf.join("meta2.toml"), settings).unwrap();
+    let storage = "[[services]]\nname = \"storage1\"";
+    let spare =
+        format!("[[services]]\nname = \"meta2\"\nkind = \"meta\"\nlisten = \"127.0.0.1:{own}\"\nspare = true\n\n");
+    let services = std::fs::read_to_string(&list).unwrap().replacen(storage, &(spare + storage), 1);
+    std::fs::write(&list, services).unwrap();
+    cluster.start_service("meta2");
+}
+
+/// Whether metadata has a second member, which has everything.
+fn is_mirrored(cluster: &Cluster) -> bool {
+    let groups = cluster.json(&["mirror", "list"]);
+    let members = groups.as_array().unwrap().iter().flat_map(|group| group["members"].as_array().unwrap());
+    members.filter(|member| member["state"] == "good").count() == 2
+}
+
+/// The same of a build that could not mirror metadata: it becomes mirrored while programs work, and the spare then serves what was stored.
+#[test]
+fn e2e_upgrade_mirrors_metadata_that_an_earlier_build_stored() {
+    let _one = beside_others();
+    let cluster = Cluster::prepare(Options { meta: 1, storage: 2, storage_services: 2, more: Vec::new() });
+    unpack(&cluster, "cluster-0");
+    cluster.up().must();
+    cluster.wait_healthy();
+    is_as_stored(&cluster, "cluster-0");
+    let mut work = Load::start(&cluster, "load");
+    work.progress(&cluster, 20);
+    add_spare(&cluster);
+    let dir = cluster.dir().display().to_string();
+    cluster.nyala(["mirror", "create", "--auto", "--kind", "meta", "--dir", &dir]).must();
+    let began = std::time::Instant::now();
+    while !is_mirrored(&cluster) {
+        assert!(began.elapsed() < LIMIT, "{}", cluster.json(&["mirror", "list"]));
+        work.progress(&cluster, 5);
+    }
+    work.progress(&cluster, 20);
+    cluster.kill("meta1");
+    work.progress(&cluster, 20);
+    work.finish(&cluster);
+    sh(&format!("rm -r {}", cluster.mount().join("load").display()), LIMIT).must();
+    is_as_stored(&cluster, "cluster-0");
+    cluster.start_service("meta1");
+    cluster.wait_healthy();
 }
