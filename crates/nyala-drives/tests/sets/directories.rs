@@ -38,7 +38,7 @@ pub fn content(seed: u64, len: usize) -> Vec<u8> {
     (0..len).map(|_| random.bits() as u8).collect()
 }
 
-fn files(path: &Path) -> Vec<PathBuf> {
+pub fn files(path: &Path) -> Vec<PathBuf> {
     let dirs = std::fs::read_dir(path.join("objects")).unwrap().map(|dir| dir.unwrap().path());
     dirs.flat_map(|dir| std::fs::read_dir(dir).unwrap().map(|file| file.unwrap().path())).collect()
 }

@@ -6,4 +6,5 @@ mod common;
 mod crash;
 mod cut_off;
 mod directories;
+mod flips;
 mod returned;
