@@ -42,6 +42,7 @@ pub mod private;
 mod progress;
 mod room;
 mod room_known;
+mod scrub;
 mod shared;
 mod slices;
 mod space;
@@ -63,6 +64,6 @@ pub use nyala_kv::{
 };
 pub use open::hold;
 pub use options::{Condition, Lsn, Options, Recovery, Stats, Value};
-pub use ordered::{CheckpointMeta, OrderedStore};
+pub use ordered::{CheckpointMeta, OrderedStore, Verified};
 pub use space::{Shortage, Space, SpaceRule};
 pub use store::{Mark, Store};

@@ -2,6 +2,7 @@
 
 //! What stores say for metrics.
 
+use crate::tree::page::PAGE_BYTES;
 use crate::{Stats, Store};
 use nyala_metrics::catalog::store as metrics;
 use nyala_metrics::{Histogram, Metric, Page, Recent};
@@ -52,6 +53,7 @@ pub fn counters(whose: &dyn Display, store: &Store) -> Vec<(String, u64)> {
     put("must_not_grow", condition.must_not_grow.into());
     put("checkpoint_fails", condition.checkpoint_fails.into());
     put("stopped", condition.stopped.into());
+    put("damaged_places", store.stats().damaged_places);
     counters
 }
 
@@ -66,6 +68,8 @@ pub fn write(page: &mut Page, stores: &[(&dyn Display, &Store)]) {
     each(&metrics::RECORDS, |stats| stats.applied.0);
     each(&metrics::UNSYNCED, |stats| stats.applied.0.saturating_sub(stats.durable.0));
     each(&metrics::CHECKPOINT_FAILURES, |stats| stats.checkpoint_failures);
+    each(&metrics::SCRUBBED, |stats| stats.scrubbed_pages * PAGE_BYTES as u64);
+    each(&metrics::DAMAGED, |stats| stats.damaged_places);
     each(&metrics::SEGMENTS, |stats| stats.segments);
     each(&metrics::MEMORY, |stats| stats.active_bytes + stats.frozen_bytes);
     each(&metrics::TABLES, |stats| stats.used_bytes);

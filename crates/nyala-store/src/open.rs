@@ -142,6 +142,7 @@ fn assemble(
         checkpoint_fails: AtomicBool::new(false),
         next_nudge_bytes: AtomicUsize::new(options.memory_soft_bytes),
         room: Room::new(options.reserve_bytes),
+        scrub: Mutex::default(),
         options,
         ordered,
         _lock: None,

@@ -47,10 +47,18 @@ pub struct Options {
     pub sync_interval: Duration,
     /// Longest time between checkpoints while there are changes.
     pub checkpoint_interval: Duration,
+    /// Time between two passes in which all of the table is compared with its checksums; the first begins this long after the
+    /// opening, or [`Options::SCRUB_DELAY`]. Zero: never.
+    pub scrub_interval: Duration,
     /// No threads: the caller drives [`Store::sync_blocking`](crate::Store::sync_blocking) and
     /// [`Store::checkpoint_blocking`](crate::Store::checkpoint_blocking), and waits do the work in place. For tests that
     /// must be deterministic.
     pub manual: bool,
+}
+
+impl Options {
+    /// Services that start have other things to do first.
+    pub const SCRUB_DELAY: Duration = Duration::from_secs(600);
 }
 
 impl Default for Options {
@@ -64,6 +72,7 @@ impl Default for Options {
             memory_hard_bytes: 256 << 20,
             sync_interval: Duration::from_millis(500),
             checkpoint_interval: Duration::from_secs(30),
+            scrub_interval: Duration::from_secs(24 * 3600),
             manual: false,
         }
     }
@@ -109,6 +118,10 @@ pub struct Stats {
     pub checkpoints: u64,
     /// Checkpoints that failed for lack of space and will be tried again.
     pub checkpoint_failures: u64,
+    /// Pages of the table that were compared with their checksums since open, by the passes over all of it.
+    pub scrubbed_pages: u64,
+    /// Places of the table that are damaged, as far as the passes know.
+    pub damaged_places: u64,
 }
 
 /// Whether a store is well.

@@ -20,6 +20,17 @@ pub struct CheckpointMeta {
     pub offset: u64,
 }
 
+/// What a look at a part of an ordered store found.
+#[derive(Debug, Default)]
+pub struct Verified {
+    /// Pages that were compared with their checksums.
+    pub pages: u64,
+    /// Those that are not what was written, or cannot be read.
+    pub damage: Vec<StoreError>,
+    /// Where to go on; `None`: that was the end.
+    pub next: Option<Vec<u8>>,
+}
+
 /// An ordered map on disk with atomic, durable commits. Readers see the state before or after a commit, never within.
 pub trait OrderedStore: Send + Sync {
     /// What the last commit left; `None` for a new store.
@@ -28,6 +39,11 @@ pub trait OrderedStore: Send + Sync {
     fn get(&self, key: &[u8]) -> Result<Option<crate::Value>, StoreError>;
     /// A snapshot of the range, in key order.
     fn scan(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, visit: &mut Visit<'_>) -> Result<(), StoreError>;
+    /// Compares about so many pages, from `from` on, with their checksums; nothing where there are none.
+    fn verify(&self, from: &[u8], pages: u64) -> Verified {
+        let (_, _) = (from, pages);
+        Verified::default()
+    }
     /// Bytes that are allocated and that commits can use, as of the last commit.
     fn free_bytes(&self) -> u64;
     /// Bytes that its content takes, as of the last commit; 0 if it does not know.

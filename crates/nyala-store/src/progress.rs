@@ -37,6 +37,8 @@ pub(crate) struct Progress {
     wishes: Mutex<Wishes>,
     sync_wanted: Condvar,
     checkpoint_wanted: Condvar,
+    /// Nobody wants a scrub: it ends with the store.
+    scrub_ends: Condvar,
     changed: watch::Sender<()>,
     changed_blocking: Condvar,
     changes: Mutex<u64>,
@@ -53,6 +55,7 @@ impl Progress {
             wishes: Mutex::default(),
             sync_wanted: Condvar::new(),
             checkpoint_wanted: Condvar::new(),
+            scrub_ends: Condvar::new(),
             changed: watch::Sender::new(()),
             changed_blocking: Condvar::new(),
             changes: Mutex::new(0),
@@ -139,6 +142,12 @@ impl Progress {
         self.wishes.lock().stop = true;
         self.sync_wanted.notify_all();
         self.checkpoint_wanted.notify_all();
+        self.scrub_ends.notify_all();
+    }
+
+    /// Waits; whether the store goes on.
+    pub(crate) fn pause(&self, time: Duration) -> bool {
+        self.next(&self.scrub_ends, time, |_| false) != Wake::Stop
     }
 
     pub(crate) fn next_sync(&self, interval: Duration) -> Wake {

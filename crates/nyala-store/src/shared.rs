@@ -10,7 +10,7 @@ use std::fs::File;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
 
@@ -20,6 +20,7 @@ use crate::metrics::Times;
 use crate::ordered::{CheckpointMeta, OrderedStore, is_empty_range};
 use crate::progress::Progress;
 use crate::room_known::Room;
+use crate::scrub::{SLICE_PAGES, Scrub};
 use crate::tables::{Frozen, Tables};
 use crate::{Batch, Condition, Lsn, Options, Stats, StoreError, Value, slices};
 use nyala_kv::{ChangeKind, MAX_KEY_BYTES, Visit};
@@ -40,6 +41,7 @@ pub(crate) struct Shared {
     /// Active memory at which the checkpoint thread is next woken.
     pub(crate) next_nudge_bytes: AtomicUsize,
     pub(crate) room: Room,
+    pub(crate) scrub: Mutex<Scrub>,
     pub(crate) ordered: Arc<dyn OrderedStore>,
     /// Last, so that the directory stays locked until the tree is closed.
     pub(crate) _lock: Option<File>,
@@ -189,6 +191,15 @@ impl Shared {
         released
     }
 
+    /// Compares a little of the table with its checksums. Gives how long to wait before the next time.
+    pub(crate) fn scrub_slice(&self) -> Duration {
+        let from = self.scrub.lock().from();
+        let slice = self.ordered.verify(&from, SLICE_PAGES);
+        let (new, pause) = self.scrub.lock().compared(slice, self.options.scrub_interval);
+        new.iter().for_each(|error| tracing::error!(%error, "a part of the table that nobody asked for is damaged"));
+        pause
+    }
+
     pub(crate) fn over_limit(&self) -> bool {
         self.progress.memory.load(Ordering::Relaxed) > self.options.memory_hard_bytes || self.log.is_short()
     }
@@ -220,6 +231,7 @@ impl Shared {
             let tables = self.tables.read();
             (tables.active.bytes() as u64, tables.bytes() as u64)
         };
+        let (scrubbed_pages, damaged_places) = self.scrub.lock().figures();
         Stats {
             applied: Lsn(self.progress.applied()),
             written: Lsn(self.progress.written()),
@@ -232,6 +244,8 @@ impl Shared {
             syncs: self.times.syncs(),
             checkpoints: self.times.checkpoints(),
             checkpoint_failures: self.checkpoint_failures.load(Ordering::Relaxed),
+            scrubbed_pages,
+            damaged_places,
         }
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The two threads of a store: one syncs the log, one makes checkpoints. Blocking calls live here, off the data path.
+//! The threads of a store: one syncs the log, one makes checkpoints, one compares the table with its checksums. Blocking calls live here, off the data path.
 
 use std::io;
 use std::sync::Arc;
@@ -9,24 +9,32 @@ use std::time::Duration;
 
 use crate::StoreError;
 use crate::progress::Wake;
+use crate::scrub::Scrub;
 use crate::shared::Shared;
 
 /// Pause after a checkpoint that found no space.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<Vec<JoinHandle<()>>> {
-    let (syncer, checkpointer) = (shared.clone(), shared.clone());
-    let sync = std::thread::Builder::new().name("store-sync".into()).spawn(move || sync_loop(&syncer))?;
-    let checkpoint = std::thread::Builder::new().name("store-checkpoint".into());
-    match checkpoint.spawn(move || checkpoint_loop(&checkpointer)) {
-        Ok(checkpoint) => Ok(vec![sync, checkpoint]),
-        Err(error) => {
-            shared.progress.stop();
-            // The thread has nothing to tell; it only must be gone before the store is.
-            let _ = sync.join();
-            Err(error)
+    let spawn = |name: &str, run: fn(&Shared)| {
+        let shared = shared.clone();
+        std::thread::Builder::new().name(name.into()).spawn(move || run(&shared))
+    };
+    let mut threads = Vec::new();
+    for (name, run) in
+        [("store-sync", sync_loop as fn(&Shared)), ("store-checkpoint", checkpoint_loop), ("store-scrub", scrub_loop)]
+    {
+        match spawn(name, run) {
+            Ok(thread) => threads.push(thread),
+            Err(error) => {
+                shared.progress.stop();
+                // They have nothing to tell; they only must be gone before the store is.
+                threads.into_iter().for_each(|thread| _ = thread.join());
+                return Err(error);
+            }
         }
     }
+    Ok(threads)
 }
 
 fn sync_loop(shared: &Shared) {
@@ -62,5 +70,12 @@ fn checkpoint_loop(shared: &Shared) {
             }
             Err(_) => return,
         };
+    }
+}
+
+fn scrub_loop(shared: &Shared) {
+    let Some(mut pause) = Scrub::first(&shared.options) else { return };
+    while shared.progress.pause(pause) {
+        pause = shared.scrub_slice();
     }
 }

@@ -20,6 +20,8 @@ pub struct StoreCondition {
     pub checkpoint_fails: bool,
     /// A write or a sync failed, and nothing is taken any more.
     pub stopped: bool,
+    /// Places of the tables that are not what was written.
+    pub damaged_places: u64,
 }
 
 impl StoreCondition {
@@ -36,12 +38,14 @@ impl StoreCondition {
                 must_not_grow: false,
                 checkpoint_fails: false,
                 stopped: false,
+                damaged_places: 0,
             });
             match what {
                 "free_bytes" => store.free_bytes = Some(*value),
                 "total_bytes" => store.total_bytes = *value,
                 "must_not_grow" => store.must_not_grow = *value != 0,
                 "checkpoint_fails" => store.checkpoint_fails = *value != 0,
+                "damaged_places" => store.damaged_places = *value,
                 "stopped" => store.stopped = *value != 0,
                 _ => {}
             }

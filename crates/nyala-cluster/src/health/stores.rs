@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Logs and tables whose disk is full, or nearly so, and logs that have stopped.
+//! Logs and tables whose disk is full, or nearly so, logs that have stopped, and tables that are damaged.
 
 use super::disks::named;
 use super::finding::{Finding, Severity};
@@ -47,6 +47,16 @@ fn one(map: &ClusterMap, node: &Node, store: &StoreCondition) -> Option<Finding>
         let advice = format!(
             "Look at the disk on {}: `dmesg` and the service's log say what failed. Once it is well, restart the service: it \
              goes on with what is on disk.",
+            host(node)
+        );
+        (what, advice)
+    } else if store.damaged_places > 0 {
+        let places = if store.damaged_places == 1 { "1 place" } else { &format!("{} places", store.damaged_places) };
+        let what = format!("the tables of {name} are damaged in {places}");
+        let advice = format!(
+            "The log of the service on {} says where. What lies there is refused and nothing else. If a mirror group has the target, \
+             fill a new one from the other members (docs/operating.md, Restore a store from its mirror); if none has it, make a \
+             backup of what can be read, and run `nyala fsck`.",
             host(node)
         );
         (what, advice)

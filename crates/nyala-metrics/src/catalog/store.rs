@@ -10,6 +10,8 @@ metrics! {
     SYNC = Histogram "nyala_store_sync_duration_seconds" ["store"] "Time of a sync of the log";
     CHECKPOINT = Histogram "nyala_store_checkpoint_duration_seconds" ["store"] "Time of a checkpoint of the tables";
     CHECKPOINT_FAILURES = Counter "nyala_store_checkpoint_failures" ["store"] "Checkpoints that found no space and are tried again";
+    SCRUBBED = Counter "nyala_store_scrubbed_bytes" ["store"] "Bytes of the tables that were compared with their checksums though nobody asked for them";
+    DAMAGED = Gauge "nyala_store_damaged_places" ["store"] "Places of the tables that are not what was written, as far as the last comparison of all of them knows";
     SEGMENTS = Gauge "nyala_store_log_segments" ["store"] "Segments of the log on disk";
     MEMORY = Gauge "nyala_store_memory_bytes" ["store"] "Memory of the changes that are in no checkpoint yet, estimated";
     CACHE = Gauge "nyala_store_cache_bytes" ["store"] "Memory of pages of the checkpointed tables that were read and checked";

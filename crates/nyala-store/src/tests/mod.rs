@@ -9,6 +9,7 @@ mod files;
 mod model;
 mod parts;
 mod room;
+mod scrub;
 mod slices;
 mod threads;
 mod tree;

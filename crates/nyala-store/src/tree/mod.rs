@@ -32,15 +32,15 @@ mod read;
 pub(crate) mod root;
 pub(crate) mod space;
 mod update;
+mod verify;
 
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use nyala_wire::checksum::crc32c;
 use parking_lot::{Mutex, RwLock};
 
-use crate::ordered::{CheckpointMeta, OrderedStore};
+use crate::ordered::{CheckpointMeta, OrderedStore, Verified};
 use crate::{StoreError, Value};
 use cache::PageCache;
 use file::PageFile;
@@ -109,6 +109,10 @@ impl OrderedStore for Tree {
         self.scan_rows(from, to, visit)
     }
 
+    fn verify(&self, from: &[u8], pages: u64) -> Verified {
+        verify::verify_from(&self.file, &self.snapshot(), from, pages)
+    }
+
     fn free_bytes(&self) -> u64 {
         let behind = self.file.bytes_behind(self.snapshot().end);
         behind.saturating_add(self.free_pages.load(Ordering::Relaxed).saturating_mul(page::PAGE_BYTES as u64))
@@ -147,8 +151,4 @@ impl OrderedStore for Tree {
             }
         }
     }
-}
-
-fn checksum(bytes: &[u8]) -> u32 {
-    crc32c(bytes)
 }

@@ -128,8 +128,8 @@ mod tests {
     use crate::ordered::{CheckpointMeta, OrderedStore};
     use crate::testing::Machine;
     use crate::tree::cells::Cells;
-    use crate::tree::checksum;
     use crate::tree::root::Root;
+    use nyala_wire::checksum::crc32c;
 
     /// A mistake in making a tree, as no disk makes it: the second leaf begins before its key.
     #[test]
@@ -149,7 +149,7 @@ mod tests {
             cells.push_child(if index == 1 { second.key(2) } else { branch.key(index) }, branch.child(index));
         }
         let bytes = cells.encode(0..branch.len(), 1);
-        let wrong = Pointer { page: before.end, crc: checksum(&bytes[..]) };
+        let wrong = Pointer { page: before.end, crc: crc32c(&bytes[..]) };
         tree.file.write(before.end, &bytes[..]).unwrap();
         *tree.current.write() = Arc::new(Root { root: Some((wrong, 1)), end: before.end + 1, ..before });
         assert!(tree.get(&keys[0]).unwrap().is_some(), "the first leaf is right");

@@ -29,6 +29,7 @@ fn a_full_disk_a_checkpoint_without_room_and_a_log_that_stopped_are_said() {
     for (counter, words) in [
         ("store.1.must_not_grow", "the disk of the log and tables of meta target 1 (t1) is full (5 MiB are free)"),
         ("store.1.checkpoint_fails", "checkpoints of the tables of meta target 1 (t1) find no room (5 MiB are free)"),
+        ("store.1.damaged_places", "the tables of meta target 1 (t1) are damaged in 1 place"),
         ("store.1.stopped", "the log of meta target 1 (t1) has stopped after a write or sync that failed"),
     ] {
         let all = said(1, &[well[0], well[1], (counter, 1)]);

@@ -15,12 +15,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::cell::{Large, Pointer};
-use super::checksum;
 use super::page::PAGE_BYTES;
 use super::root::FreeList;
 use crate::StoreError;
 use crate::error::is_out_of_space;
 use crate::log::disk::LogFile;
+use nyala_wire::checksum::crc32c;
 
 /// The file grows by at least this, and by a part of what it has.
 const GROWTH_BYTES: u64 = 256 << 10;
@@ -52,7 +52,7 @@ impl PageFile {
             std::io::ErrorKind::UnexpectedEof => self.damaged(page, "the file ends before it does"),
             _ => StoreError::io("read", &self.place, error),
         })?;
-        if checksum(buffer) != crc {
+        if crc32c(buffer) != crc {
             return Err(self.damaged(page, "it does not match its checksum"));
         }
         Ok(())

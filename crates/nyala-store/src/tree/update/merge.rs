@@ -9,10 +9,10 @@
 
 use super::super::cell::{Large, Pointer, Row, is_inline};
 use super::super::cells::Cells;
-use super::super::checksum;
 use super::super::page::{CELLS_BYTES, PAGE_BYTES, Page};
 use super::{Changes, Update};
 use crate::StoreError;
+use nyala_wire::checksum::crc32c;
 
 /// Pages with less than this are joined with the next one.
 const MIN_FILL_BYTES: usize = CELLS_BYTES / 3;
@@ -89,7 +89,7 @@ impl Update<'_> {
             out.push_row(key, Row::Inline(value));
             return Ok(());
         }
-        let large = Large { page: 0, bytes: value.len() as u32, crc: checksum(value) };
+        let large = Large { page: 0, bytes: value.len() as u32, crc: crc32c(value) };
         let large = Large { page: self.pages.allocate(large.pages())?, ..large };
         let mut bytes = value.to_vec();
         bytes.resize(large.pages() as usize * PAGE_BYTES, 0);

@@ -14,15 +14,16 @@ use std::collections::VecDeque;
 use std::iter::Peekable;
 use std::sync::Arc;
 
+use super::Tree;
 use super::cell::{Pointer, separator};
 use super::cells::Cells;
 use super::page::Page;
 use super::root::Root;
 use super::space::FreePages;
-use super::{Tree, checksum};
 use crate::StoreError;
 use crate::ordered::CheckpointMeta;
 use nyala_kv::Change;
+use nyala_wire::checksum::crc32c;
 use pages::NewPages;
 
 type Changes<'a, 'b> = Peekable<&'a mut dyn Iterator<Item = Change<'b>>>;
@@ -116,7 +117,7 @@ impl<'a> Update<'a> {
         let mut from = 0;
         for to in cells.cuts() {
             let bytes = cells.encode(from..to, level);
-            let pointer = Pointer { page: self.pages.allocate(1)?, crc: checksum(&bytes[..]) };
+            let pointer = Pointer { page: self.pages.allocate(1)?, crc: crc32c(&bytes[..]) };
             self.pages.write(pointer.page, bytes.to_vec())?;
             if level > 0 {
                 let page = Page::decode(bytes, level);

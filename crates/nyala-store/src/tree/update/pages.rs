@@ -8,13 +8,13 @@
 //! durable once it is synced. After an error some are on disk and none is used; the caller takes their pages back. What a
 //! disk loses although it was synced is found by its checksum when it is read.
 
-use super::super::checksum;
 use super::super::file::PageFile;
 use super::super::page::PAGE_BYTES;
 use super::super::root::FreeList;
 use super::super::space::FreePages;
 use super::{LeftBehind, Runs};
 use crate::StoreError;
+use nyala_wire::checksum::crc32c;
 
 /// New pages are written when there are so many bytes of them.
 const WRITE_BYTES: usize = 1 << 20;
@@ -104,7 +104,7 @@ impl<'a> NewPages<'a> {
         let mut bytes = self.all_free(left);
         assert!(bytes.len() <= wanted, "the list of free pages grew from {estimate} to {} bytes", bytes.len());
         bytes.resize(wanted, 0);
-        let list = FreeList { page, bytes: wanted as u32, crc: checksum(&bytes) };
+        let list = FreeList { page, bytes: wanted as u32, crc: crc32c(&bytes) };
         self.write(page, bytes)?;
         Ok(list)
     }
