@@ -14,6 +14,7 @@ pub mod drives;
 pub mod host;
 mod mutate;
 pub mod namespace;
+mod operators;
 pub mod pure;
 pub mod text;
 pub mod wire;

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Shards of everything that is sharded. Threads beyond that share one with others: slower, and as exact.
-const SHARDS: usize = 16;
+pub(crate) const SHARDS: usize = 16;
 /// Cells in a line of the cache; two lines, since processors fetch them in pairs.
 const LINES: usize = 16;
 
@@ -19,7 +19,7 @@ thread_local! {
 
 /// The number of the calling thread's shard.
 #[inline(always)]
-fn own_shard() -> usize {
+pub(crate) fn own_shard() -> usize {
     match SHARD.get() {
         usize::MAX => first(),
         number => number,

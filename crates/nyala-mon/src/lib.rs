@@ -4,6 +4,7 @@
 //! InfluxDB, and answers questions about it.
 //!
 //! - [`Sampler`] finds and asks (`nyala top` does so too); [`logic`] decides what becomes of the answers; [`Mon`] runs it.
+//! - [`BusyAsker`] asks which files and directories are the busiest, for commands and the web page.
 //! - It may run anywhere, several times, and end at any time: nothing depends on it.
 //!
 //! **Failure model.** Everything that it asks, writes to and is asked by may be away, slow, or lie; the modules say what then. What it
@@ -12,6 +13,7 @@
 mod answer;
 mod api;
 mod ask;
+mod busiest;
 mod config;
 mod counters;
 mod disk;
@@ -19,6 +21,8 @@ mod files;
 mod http;
 mod influx;
 pub mod logic;
+mod names;
+mod paths;
 mod round;
 mod rounds;
 mod run;
@@ -29,6 +33,7 @@ mod url;
 mod writer;
 
 pub use ask::Instance;
+pub use busiest::{Busy, BusyAsker};
 pub use config::{InfluxConfig, MonConfig, MonError, Place};
 pub use round::{Answered, Round};
 pub use run::Mon;

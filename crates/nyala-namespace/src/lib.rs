@@ -24,6 +24,7 @@ pub mod listings;
 pub mod locate;
 pub mod lock_checks;
 pub mod locks;
+pub mod names;
 mod need;
 pub mod ns;
 pub mod recall_report;

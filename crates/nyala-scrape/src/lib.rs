@@ -11,6 +11,7 @@
 //! ([`connections`]), and a page is made at most five times a second, however many ask. The service may be busy, starting or
 //! stuck: then the reply is 503 after two seconds, and the scraper sees that something is wrong.
 
+mod busiest;
 mod connections;
 mod links;
 mod member;
@@ -18,6 +19,7 @@ mod pages;
 mod process;
 mod slow;
 
+pub use busiest::{BusyNow, Sample};
 pub use links::links;
 pub use member::member;
 pub use pages::Pages;

@@ -9,7 +9,9 @@ use crate::logic::view::View;
 use crate::looks::Looks;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+use std::cell::Cell;
 use std::io::Error;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -48,6 +50,8 @@ pub async fn run(mut looks: Looks, cluster: &str, tab: Tab, interval: Duration, 
     std::thread::Builder::new().name("nyala-keys".into()).spawn(move || read(&tell, &over))?;
     // Beside the keys, none of which may end a look that is under way.
     let (look, mut looked) = mpsc::channel(1);
+    let wanted = Rc::new(Cell::new(tab));
+    let tab = wanted.clone();
     tokio::task::spawn_local(async move {
         let mut ticks = tokio::time::interval(interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -55,7 +59,7 @@ pub async fn run(mut looks: Looks, cluster: &str, tab: Tab, interval: Duration, 
         ticks.tick().await;
         loop {
             ticks.tick().await;
-            if look.send(looks.next().await).await.is_err() {
+            if look.send(looks.next(tab.get()).await).await.is_err() {
                 return;
             }
         }
@@ -74,6 +78,7 @@ pub async fn run(mut looks: Looks, cluster: &str, tab: Tab, interval: Duration, 
                 Some(Said::Key(_) | Said::End) | None => break,
             },
         }
+        wanted.set(view.tab);
     }
     show(&mut terminal, &view, cluster)
 }

@@ -23,6 +23,7 @@ pub mod error;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod handshake;
+pub mod host_report;
 pub mod links;
 pub mod member;
 pub mod path;

@@ -12,6 +12,7 @@ use crate::budget::MemoryBudget;
 use crate::buffers::Buffers;
 use crate::error::TransportError;
 use crate::handshake::{HandshakeConfig, PeerInfo};
+use crate::host_report::HostReports;
 use crate::links::measure;
 use crate::request::Reply;
 use crate::secret::Secret;
@@ -100,6 +101,8 @@ pub struct ServerOptions {
     pub max_relayed: usize,
     /// Finds requests that take too long; by default none is.
     pub slow: SlowOperations,
+    /// Hands out reports of this host; by default those that the program offers.
+    pub host_reports: Option<Arc<HostReports>>,
 }
 
 impl Default for ServerOptions {
@@ -113,6 +116,7 @@ impl Default for ServerOptions {
             kept_buffer_bytes: 64 << 20,
             max_relayed: 256,
             slow: SlowOperations::default(),
+            host_reports: HostReports::offered(),
         }
     }
 }

@@ -13,6 +13,7 @@
 
 use crate::frame_writer::{OutFrame, Sink};
 use crate::handshake::{Established, PeerInfo};
+use crate::host_report;
 use crate::links::measure;
 use crate::path::delivery::receiver_is_lost;
 use crate::path::relay::Relaying;
@@ -196,6 +197,14 @@ fn start<S: Service>(core: &Rc<Core<S>>, peer: &Rc<PeerInfo>, outbox: &Rc<Outbox
         tokio::task::spawn_local(async move {
             let may = |address| core.service.has_server_at(address);
             let reply = measure::answer(&peer, &frame, &core.config, &core.link_tests, may).await;
+            under_way.answer(request_id, message_type, reply.into(), None);
+        });
+        return;
+    }
+    if message_type == message_type::HOST_REPORT {
+        let (core, peer, under_way) = (core.clone(), peer.clone(), UnderWay::begin(outbox));
+        tokio::task::spawn_local(async move {
+            let reply = host_report::answer(&peer, &frame, core.options.host_reports.as_ref()).await;
             under_way.answer(request_id, message_type, reply.into(), None);
         });
         return;

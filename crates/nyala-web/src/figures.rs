@@ -25,6 +25,10 @@ pub struct Figures {
     pub clients: Vec<ClientFigures>,
     /// Of each user, in no order.
     pub users: Vec<UserFigures>,
+    /// The busiest files, in order.
+    pub files: Vec<FileFigures>,
+    /// The busiest directories, in order.
+    pub directories: Vec<FileFigures>,
 }
 
 /// What one service said.
@@ -117,4 +121,19 @@ pub struct UserFigures {
     pub at_mounts: f64,
     /// Those mounts that the user is busy on.
     pub mounts: usize,
+}
+
+/// What is done with a file or directory in a second, at least.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FileFigures {
+    /// Its path; what is known instead.
+    pub path: String,
+    /// Requests about it, or about names in it.
+    pub requests: f64,
+    /// Those of them that change something.
+    pub changes: f64,
+    /// Bytes read.
+    pub read: f64,
+    /// Bytes written.
+    pub written: f64,
 }

@@ -22,7 +22,7 @@ pub use action::Action;
 pub use action::consequences::consequences;
 pub use checks::{Check, CheckState};
 pub use facts::{Facts, Here, Leadership};
-pub use figures::{ClientFigures, Figures, Resync, ServiceFigures, TargetFigures, UserFigures};
+pub use figures::{ClientFigures, Figures, FileFigures, Resync, ServiceFigures, TargetFigures, UserFigures};
 pub use history::{History, Line, Span, Totals};
 pub use html::files::Looked;
 pub use html::outside::{confirmation, login, notice};

@@ -20,7 +20,7 @@ pub enum Page {
     Mirrors,
     /// Services.
     Services,
-    /// Busiest clients and users.
+    /// Busiest clients, users, files and directories.
     Clients,
     /// Where a file lies, and checks of the file system.
     Files,
@@ -108,7 +108,12 @@ pub fn parts(page: Page, facts: &Facts<'_>) -> Vec<Part> {
         Page::Mirrors => vec![part("mirrors", html::mirrors::mirrors(facts)), part("slots", html::slots::slots(facts))],
         Page::Services => vec![part("services", html::services::services(facts))],
         Page::Clients => {
-            vec![part("clients", html::clients::clients(facts)), part("users", html::clients::users(facts))]
+            vec![
+                part("clients", html::clients::clients(facts)),
+                part("users", html::clients::users(facts)),
+                part("busy-files", html::busy::files(facts)),
+                part("busy-directories", html::busy::directories(facts)),
+            ]
         }
         Page::Files => vec![part("checks", html::checks::checks(facts))],
         Page::Events => vec![part("events", html::events::events(facts))],

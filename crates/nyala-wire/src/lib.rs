@@ -7,6 +7,7 @@
 pub mod access_rules;
 pub mod attr;
 pub mod audit;
+pub mod busiest;
 pub mod cbor;
 pub mod changes;
 pub mod check;
@@ -23,6 +24,7 @@ pub mod fsck_news;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod group_orders;
+pub mod host_report;
 pub mod ids;
 pub mod key_rules;
 pub mod link_test;
@@ -79,8 +81,10 @@ pub mod message_type {
     pub const META_SCAN: u16 = 0x0140;
     /// Between members of a mirror group of metadata targets (`docs/protocol.md`).
     pub const META_REPLICA: u16 = 0x0150;
-    /// Management to metadata: body is a [`crate::locate::LocateRequest`], the reply's a [`crate::locate::LocateReply`].
+    /// Management and command line to metadata: body is a [`crate::locate::LocateRequest`], the reply's a [`crate::locate::LocateReply`].
     pub const META_LOCATE: u16 = 0x0160;
+    /// Management and command line to metadata: body is a [`crate::busiest::NamesRequest`], the reply's a [`crate::busiest::NamesReply`].
+    pub const META_NAMES: u16 = 0x0170;
     /// To storage, everything but bulk data: body is a [`crate::storage::StorageRequest`].
     pub const STORAGE: u16 = 0x0200;
     /// Bulk write: body is a fixed layout, see [`crate::storage::WriteHeader`].
@@ -113,6 +117,9 @@ pub mod message_type {
     pub const STATS: u16 = 0x0002;
     /// Any service: an empty body; the reply's payload is its page of metrics, OpenMetrics text (`docs/metrics.md`).
     pub const METRICS: u16 = 0x0003;
+    /// Command line and management to metadata and storage: body is a [`crate::busiest::BusiestRequest`], the reply's a
+    /// [`crate::busiest::BusiestReply`].
+    pub const BUSIEST: u16 = 0x0004;
     /// Any service, answered by its connection layer: an empty body and a payload of at most
     /// [`crate::relay::MAX_PATH_TEST`] bytes, which comes back. Proves that packets of full size go both ways.
     pub const PATH_TEST: u16 = 0x0010;
@@ -127,4 +134,7 @@ pub mod message_type {
     /// Command line to any service, answered by its connection layer: body is a [`crate::link_test::LinkTestRequest`], the reply a
     /// [`crate::link_test::LinkTestReply`].
     pub const LINK_TEST: u16 = 0x0014;
+    /// Command line to any service, answered by its connection layer: body is a [`crate::host_report::HostReportRequest`], the reply a
+    /// [`crate::host_report::HostReportReply`], with a piece of a report as its payload.
+    pub const HOST_REPORT: u16 = 0x0015;
 }

@@ -3,6 +3,7 @@
 //! The end-to-end tests. `cargo test -p nyala-e2e` runs them; the crate's documentation says with what settings.
 
 mod bundle;
+mod busiest;
 mod coherence;
 mod compat;
 mod damage;

@@ -4,6 +4,7 @@
 //! operator is there for. A command that the page gets and that nobody runs here fails the test.
 
 mod access;
+mod bundle;
 mod faults;
 mod grants;
 mod keys;
@@ -128,4 +129,10 @@ fn e2e_operating_page_access_rules() {
     let _one = beside_others();
     let mut site = Site::new(&["m1", "c1", "c2"]);
     access::access(&mut site);
+}
+
+#[test]
+fn e2e_operating_bundle_of_all_hosts() {
+    let _one = beside_others();
+    bundle::bundle(&mut Site::new(&["m1", "s1", "s2"]));
 }

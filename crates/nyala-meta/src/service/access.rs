@@ -12,7 +12,9 @@ pub(super) mod storage_grants;
 pub(super) mod subtree;
 
 use nyala_transport::{KeyRules, Role};
-use nyala_wire::message_type::{META, META_CHECKPOINT, META_FENCES, META_LOCATE, META_REPLICA, META_SCAN, META_TX};
+use nyala_wire::message_type::{
+    BUSIEST, META, META_CHECKPOINT, META_FENCES, META_LOCATE, META_NAMES, META_REPLICA, META_SCAN, META_TX,
+};
 use nyala_wire::meta::{MetaOp, MetaRequest};
 use nyala_wire::restriction::Restriction;
 use nyala_wire::{ErrorCode, WireError, codec};
@@ -30,7 +32,11 @@ pub(super) fn message(role: Role, message_type: u16) -> Result<(), WireError> {
         META_REPLICA => only(role == Role::Meta, "only metadata services are members of mirror groups"),
         META_SCAN => only(matches!(role, Role::Cli | Role::Storage), "only an operator checks the tables"),
         META_CHECKPOINT => only(role == Role::Cli, "only an operator orders checkpoints"),
-        META_LOCATE => only(role == Role::Mgmt, "only management asks where an entry is without a session"),
+        META_LOCATE | META_NAMES => only(
+            matches!(role, Role::Mgmt | Role::Cli),
+            "only management and operators ask about entries without a session",
+        ),
+        BUSIEST => only(matches!(role, Role::Mgmt | Role::Cli), "only management and operators ask what is busy"),
         _ => Ok(()),
     }
 }
@@ -65,7 +71,7 @@ pub(super) fn request(role: Role, rules: KeyRules, request: &MetaRequest) -> Res
 }
 
 /// Whether it changes what others see of the file system, rather than what a client holds of it.
-fn writes(op: &MetaOp) -> bool {
+pub(super) fn writes(op: &MetaOp) -> bool {
     let holds =
         matches!(op, MetaOp::Open { .. } | MetaOp::Close { .. } | MetaOp::SetLock { .. } | MetaOp::SessionAdopt(_));
     (op.is_change() || matches!(op, MetaOp::MergeDir(_))) && !holds

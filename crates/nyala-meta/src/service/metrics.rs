@@ -5,25 +5,20 @@
 //! Failure model: none of its own. It lives as long as the process, over the runs of the service; what a metadata server
 //! counts itself begins anew with each run.
 
+use super::busiest;
 use super::group_metrics::write_group;
 use super::host::Host;
+use super::message_ops::names;
 use super::server_metrics::write_server;
 use super::turn_clock::TurnClock;
 use nyala_metrics::catalog::{Source, meta as metrics};
 use nyala_metrics::{ByAddress, ByUser, Histograms, Page, Requests};
-use nyala_namespace::server::op_names::OP_NAMES;
+use nyala_scrape::BusyNow;
 use nyala_transport::trace::SlowOperations;
 use nyala_transport::{MemoryBudget, PeerInfo, ServerOptions};
-use nyala_wire::message_type::{
-    META_CHECKPOINT, META_FENCES, META_LOCATE, META_REPLICA, META_SCAN, META_TX, METRICS, PING, STATS,
-};
 use nyala_wire::meta::MetaRequest;
 use nyala_wire::mgmt::Capacity;
 use tokio::time::Instant;
-
-/// What is not an operation of a client, behind those.
-const OTHERS: [&str; 10] =
-    ["transaction", "fences", "replica", "scan", "checkpoint", "locate", "ping", "stats", "metrics", "unknown"];
 
 /// Counts since the process started.
 pub struct Metrics {
@@ -31,6 +26,8 @@ pub struct Metrics {
     clients: ByAddress<1>,
     /// Requests by user, and those of them that change something.
     users: ByUser<2>,
+    /// Files and directories.
+    pub busy: BusyNow,
     /// How long requests waited for the thread.
     waits: Histograms,
     turn: TurnClock,
@@ -41,26 +38,15 @@ pub struct Metrics {
     pub slow: SlowOperations,
 }
 
-/// The number of a message that is not an operation of a client; that of one is known when it is decoded.
-pub fn op_of(message_type: u16) -> usize {
-    let known = [META_TX, META_FENCES, META_REPLICA, META_SCAN, META_CHECKPOINT, META_LOCATE, PING, STATS, METRICS];
-    OP_NAMES.len() + known.iter().position(|known| *known == message_type).unwrap_or(known.len())
-}
-
-/// The name of a number that [`op_of`] gave, or that an operation has.
-pub fn op_name(op: usize) -> &'static str {
-    OP_NAMES.get(op).or_else(|| OTHERS.get(op - OP_NAMES.len())).copied().unwrap_or_default()
-}
-
 impl Metrics {
     /// Nothing has happened yet.
     pub fn new(slow: SlowOperations) -> Metrics {
-        let names = OP_NAMES.iter().copied().chain(OTHERS).collect();
         let ServerOptions { client_budget, server_budget, .. } = ServerOptions::default();
         Metrics {
-            requests: Requests::new(names),
+            requests: Requests::new(names()),
             clients: ByAddress::default(),
             users: ByUser::default(),
+            busy: BusyNow::default(),
             waits: Histograms::new(1),
             turn: TurnClock::new(),
             clients_budget: client_budget,
@@ -85,6 +71,7 @@ impl Metrics {
     /// A client has asked for something that it may ask for.
     pub fn asked(&self, request: &MetaRequest) {
         self.users.add(request.user, [1, u64::from(request.op.is_change())]);
+        busiest::asked(&self.busy, &request.op);
     }
 
     /// A request is taken up now.

@@ -12,6 +12,7 @@
 //! has in memory: that may then differ from what is on disk, and only the disk counts.
 
 mod access;
+mod busiest;
 pub mod config;
 mod driver;
 pub mod error;
@@ -23,6 +24,7 @@ mod group_calls;
 mod group_metrics;
 pub mod host;
 mod logged_tables;
+mod message_ops;
 mod metrics;
 mod notes;
 pub mod numbered;
@@ -55,7 +57,8 @@ use nyala_transport::trace::{self, SlowOperations};
 use nyala_transport::{Frame, HandshakeConfig, KeyRules, PeerInfo, Reply, Role, Secret, Service, TransportError};
 use nyala_wire::map::{ClusterMap, TargetKind};
 use nyala_wire::message_type::{
-    META, META_CHECKPOINT, META_FENCES, META_LOCATE, META_REPLICA, META_SCAN, META_TX, METRICS, PING, STATS,
+    BUSIEST, META, META_CHECKPOINT, META_FENCES, META_LOCATE, META_NAMES, META_REPLICA, META_SCAN, META_TX, METRICS,
+    PING, STATS,
 };
 use nyala_wire::meta::{MetaOp, MetaRequest};
 use nyala_wire::mgmt::{Capacity, RegisterTarget, ServiceStats, TargetCapacity};
@@ -346,6 +349,8 @@ impl MetaService {
             }
             META_SCAN => scan::answer(&self.serving()?.state, peer.role, &request.body).await?,
             META_LOCATE => scan::locate(&self.serving()?.state, &request.body)?,
+            META_NAMES => scan::names(&self.serving()?.state, &request.body)?,
+            BUSIEST => self.metrics.busy.answer(&request.body)?,
             META_CHECKPOINT => checkpointed(&host.tables.store).await?,
             PING => Vec::new(),
             STATS => codec::encode(&stats(host, counters(host, &self.metrics))),
@@ -386,11 +391,11 @@ impl Service for MetaService {
     }
 
     async fn call(&self, peer: &PeerInfo, request: Frame) -> Reply {
-        let (began, mut op) = (Instant::now(), metrics::op_of(request.message_type()));
+        let (began, mut op) = (Instant::now(), message_ops::op_of(request.message_type()));
         self.metrics.began(began);
         let answered = self.answer(peer, &request, began, &mut op).await;
         self.metrics.answered(peer, op, began, answered.is_err());
-        trace::operation(metrics::op_name(op));
+        trace::operation(message_ops::op_name(op));
         let (reply, position) = match answered {
             Ok(Answered { body, payload, position }) => (Reply::ok(body).with_payload(payload), position),
             Err(error) => (Reply::error(codec::encode(&error)), None),

@@ -9,8 +9,9 @@
 
 use super::state::State;
 use nyala_namespace::slot_rows::slots_in_transit;
-use nyala_namespace::{facts, locate};
+use nyala_namespace::{facts, locate, names};
 use nyala_transport::Role;
+use nyala_wire::busiest::NamesRequest;
 use nyala_wire::check::{MAX_SCAN_ROWS, ScanReply, ScanRequest};
 use nyala_wire::locate::LocateRequest;
 use nyala_wire::{ErrorCode, WireError, codec};
@@ -33,6 +34,15 @@ pub fn locate(state: &State, body: &[u8]) -> Result<Vec<u8>, WireError> {
         return Err(ErrorCode::NOT_READY.with("this server is waiting for its lease"));
     }
     locate::locate(&state.tables, state.me, &state.map(), &request).map(|reply| codec::encode(&reply))
+}
+
+/// Tells which names stand for inodes.
+pub fn names(state: &State, body: &[u8]) -> Result<Vec<u8>, WireError> {
+    let request: NamesRequest = codec::decode(body)?;
+    if !state.serves() {
+        return Err(ErrorCode::NOT_READY.with("this server is waiting for its lease"));
+    }
+    names::names(&state.tables, state.me, &state.map(), &request).map(|reply| codec::encode(&reply))
 }
 
 /// Compares a range with the members of the mirror group, if the server is one.

@@ -5,20 +5,27 @@
 //! **Failure model.** Services may be away or slow: see [`nyala_mon::Sampler`]. The thread ends when it is told to, within a moment. What it
 //! keeps is bounded ([`nyala_web::History`]), and gone with the process.
 
+use super::logic::busy::with_busy;
 use super::logic::figures::figures;
 use super::sampled::Sampled;
 use crate::MgmtError;
 use crate::clock::wall_ms;
 use crate::core::Core;
-use nyala_mon::Round;
+use nyala_mon::logic::busy::Measure;
+use nyala_mon::{Busy, BusyAsker, Round};
 use nyala_transport::HandshakeConfig;
 use nyala_transport::member::monotonic_ms;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 /// While somebody looks.
 const WATCHED: Duration = Duration::from_secs(2);
+/// Longest wait for busy inodes and their paths, which are asked for while somebody looks.
+const BUSY: Duration = Duration::from_secs(4);
+/// Files, and directories, that are asked for.
+const MOST_BUSY: usize = 20;
 
 /// The running sampler.
 pub(crate) struct Sampler {
@@ -69,6 +76,8 @@ impl Sampler {
 }
 
 async fn sample(core: Arc<Core>, handshake: HandshakeConfig, every: Duration, sampled: &Sampled) {
+    let mut asker = BusyAsker::new(handshake.clone());
+    let mut busy = Busy::default();
     let mut sampler = nyala_mon::Sampler::with(Vec::new(), handshake);
     sampler.ask_stats = true;
     let (mut before, mut before_ms) = (Round::new(), monotonic_ms());
@@ -83,7 +92,12 @@ async fn sample(core: Arc<Core>, handshake: HandshakeConfig, every: Duration, sa
         // The first round has nothing to compare with: the next one is soon.
         let first = before.is_empty();
         if !first {
-            sampled.add(figures(at_ms, &before, &round, seconds));
+            busy = match sampled.is_watched() {
+                // Whom it takes too long to ask is as before.
+                true => timeout(BUSY, asker.ask(&core.view.map(), Measure::Requests, MOST_BUSY)).await.unwrap_or(busy),
+                false => Busy::default(),
+            };
+            sampled.add(with_busy(figures(at_ms, &before, &round, seconds), &busy));
         }
         (before, before_ms) = (round, now_ms);
         let pause = if first { Duration::from_secs(1).min(every) } else { every };

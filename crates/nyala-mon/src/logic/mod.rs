@@ -4,6 +4,7 @@
 //! written to a database and when ([`outbox`]).
 
 pub mod block;
+pub mod busy;
 pub mod fold;
 pub mod history;
 mod key_bytes;

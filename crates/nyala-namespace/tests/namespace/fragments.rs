@@ -7,6 +7,7 @@ use nyala_namespace::change::{Change, Fault};
 use nyala_namespace::keys;
 use nyala_namespace::locks::{LockKey, Locks};
 use nyala_namespace::ns::fragments::entries::{Seen, entries};
+use nyala_wire::busiest::NamesRequest;
 use nyala_wire::fragments::{COLLISIONS, COOKIE_END, CookieRange, Fragment, cookie, holder};
 use nyala_wire::locate::LocateRequest;
 use nyala_wire::meta::*;
@@ -295,4 +296,29 @@ fn what_is_located_is_what_a_look_up_finds() {
         &LocateRequest { inode: InodeId::ROOT, name: None },
     );
     assert_eq!(other.unwrap_err().code, ErrorCode::WRONG_SERVER);
+}
+
+#[test]
+fn names_in_a_fragment_are_names_in_the_directory() {
+    let (mut server, fragment) = split();
+    let names = nyala_namespace::names::names;
+    let mut found = Vec::new();
+    for dir in [InodeId::ROOT, fragment] {
+        let inodes = (0..40).map(|n| {
+            let name = name(&format!("f{n}"));
+            let fragments = [Fragment { inode: fragment, upto: HALF }];
+            let at = holder(InodeId::ROOT, &fragments, cookie(InodeId::ROOT, name.as_bytes()));
+            match server.run(MetaOp::Lookup { parent: at, name }) {
+                Ok(MetaReply::Entry(entry)) => entry.inode,
+                other => panic!("{other:?}"),
+            }
+        });
+        let request = NamesRequest { dir: Some(dir), inodes: inodes.collect(), after: (InodeId(0), 0) };
+        let reply = names(&server.view, ME, &server.logic.map, &request).unwrap();
+        assert!(reply.names.iter().all(|name| name.dir == InodeId::ROOT) && !reply.names.is_empty());
+        found.extend(reply.names.into_iter().map(|name| name.inode));
+    }
+    found.sort();
+    found.dedup();
+    assert_eq!(found.len(), 40, "each is in one of the two");
 }

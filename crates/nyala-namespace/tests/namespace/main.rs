@@ -11,6 +11,7 @@ mod limits;
 mod lock_waits;
 mod lost_rows;
 mod machine;
+mod names;
 mod repair;
 mod replay;
 mod server;

@@ -14,7 +14,7 @@ mod subtree;
 use grants::ShownGrants;
 use nyala_transport::{GrantHolder, KeyRules, Role, Secret};
 use nyala_wire::message_type::{
-    STORAGE, STORAGE_GRANTS, STORAGE_GROUP, STORAGE_PROOFS, STORAGE_RAID, STORAGE_READ, STORAGE_REPLICA,
+    BUSIEST, STORAGE, STORAGE_GRANTS, STORAGE_GROUP, STORAGE_PROOFS, STORAGE_RAID, STORAGE_READ, STORAGE_REPLICA,
     STORAGE_REPLICAS, STORAGE_SCRUB, STORAGE_WRITE,
 };
 use nyala_wire::restriction::Restriction;
@@ -84,6 +84,9 @@ impl Asker {
             }
             STORAGE_RAID => only(self.role == Role::Cli, "only an operator looks after drive sets"),
             STORAGE_SCRUB => only(self.role == Role::Cli, "only an operator looks after scrubs"),
+            BUSIEST => {
+                only(matches!(self.role, Role::Mgmt | Role::Cli), "only management and operators ask what is busy")
+            }
             _ => Ok(()),
         }
     }

@@ -3,8 +3,9 @@
 //! From frames to tasks and back. Failure model: see the parent module; every request is answered.
 
 use super::access::{Asker, Shown};
-use super::metrics::{Metrics, Op};
+use super::metrics::Metrics;
 use super::mirror::{self, Answered, Mirrors, ThreadContext};
+use super::ops::Op;
 use super::pass_on::PassOn;
 use super::queue::{Outcome, Task, mistake};
 use super::read_reply::{Found, read_reply};
@@ -123,6 +124,7 @@ impl StorageService {
             message_type::PING => Ok(Reply::ok(Bytes::new())),
             message_type::STATS => Ok(Reply::ok(codec::encode(&self.stats()))),
             message_type::METRICS => Ok(Reply::ok(Bytes::new()).with_payload(self.pages.payload().await?)),
+            message_type::BUSIEST => Ok(Reply::ok(self.metrics.busy.answer(&request.body)?)),
             message_type::STORAGE_WRITE => self.write(peer, asker, request).await,
             message_type::STORAGE_READ => self.read(asker, &request).await,
             message_type::STORAGE_PROOFS => {
@@ -164,9 +166,11 @@ impl StorageService {
     }
 
     async fn write(&self, peer: &PeerInfo, asker: Asker, request: Frame) -> Result<Reply, WireError> {
+        let written = request.payload.len() as u64;
         let (id, mut op) = request::write(&request.body, request.payload)?;
         asker.uses(&self.shown, op.file.inode, StorageRights::Write)?;
         trace::inode(op.file.inode);
+        self.metrics.uses(op.file.inode, true, (0, written));
         let target = self.target(id)?;
         self.sessions.admit(peer, request.header.map_version, op.file.inode, op.session)?;
         op.compare();
@@ -178,6 +182,7 @@ impl StorageService {
         let (id, ReadOp { file, offset, len, verify }) = request::read(&request.body)?;
         asker.uses(&self.shown, file.inode, StorageRights::Read)?;
         trace::inode(file.inode);
+        self.metrics.uses(file.inode, false, (len.into(), 0));
         let target = self.target(id)?;
         let memory = self.read_memory(offset, len).await?;
         let found = match verify {
@@ -203,6 +208,9 @@ impl StorageService {
             self.sessions.admit(peer, request.header.map_version, inode, session)?;
         }
         let (offset, len) = reads.unwrap_or((0, 0));
+        if let Some(inode) = call.inode() {
+            self.metrics.uses(inode, call.changes().is_some(), (len.into(), request.payload.len() as u64));
+        }
         let memory = self.read_memory(offset, len).await?;
         if let Some(primary) = self.pass_on.wanted(request)?.filter(|primary| !self.targets.contains_key(primary)) {
             return Box::pin(self.pass_on.call(primary, request)).await;
@@ -239,6 +247,7 @@ impl StorageService {
         if op.is_change() {
             self.sessions.admit(peer, request.header.map_version, file.inode, session)?;
         }
+        self.metrics.uses(file.inode, op.is_change(), (0, 0));
         let by = Author { session, stamp: stamp.unwrap_or_default() };
         let reply = match op {
             StorageOp::Copy { from, from_offset, offset, len } => {

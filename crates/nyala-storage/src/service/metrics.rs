@@ -2,104 +2,13 @@
 
 //! What a storage service counts. Failure model: none of its own.
 
+use super::ops::Op;
 use nyala_metrics::{ByAddress, Requests};
+use nyala_scrape::BusyNow;
 use nyala_transport::trace::SlowOperations;
 use nyala_transport::{PeerInfo, Reply};
-use nyala_wire::message_type;
-use nyala_wire::storage::StorageOp;
+use nyala_wire::InodeId;
 use std::time::Instant;
-
-macro_rules! ops {
-    ($($op:ident = $name:literal,)*) => {
-        /// What may be asked for.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(super) enum Op {
-            $($op,)*
-        }
-
-        const NAMES: &[&str] = &[$($name),*];
-    };
-}
-
-ops! {
-    Write = "write",
-    Read = "read",
-    Truncate = "truncate",
-    Punch = "punch",
-    Sync = "sync",
-    Unlink = "unlink",
-    Stat = "stat",
-    Seek = "seek",
-    Fence = "fence",
-    Copy = "copy",
-    Repair = "repair",
-    Walk = "walk",
-    List = "list",
-    Allocate = "allocate",
-    MirrorWrite = "mirror_write",
-    MirrorRead = "mirror_read",
-    MirrorOther = "mirror_other",
-    Replica = "replica",
-    Proofs = "proofs",
-    Grants = "grants",
-    Raid = "raid",
-    Scrub = "scrub",
-    Ping = "ping",
-    Stats = "stats",
-    Metrics = "metrics",
-    Unknown = "unknown",
-}
-
-impl Op {
-    /// Its name in metrics.
-    pub fn name(self) -> &'static str {
-        NAMES[self as usize]
-    }
-
-    /// What a message of this type asks for, as far as that says it.
-    pub fn of(message_type: u16) -> Op {
-        match message_type {
-            message_type::STORAGE_WRITE => Op::Write,
-            message_type::STORAGE_READ => Op::Read,
-            message_type::STORAGE_REPLICA | message_type::STORAGE_REPLICAS => Op::Replica,
-            message_type::STORAGE_PROOFS => Op::Proofs,
-            message_type::STORAGE_GRANTS => Op::Grants,
-            message_type::STORAGE_RAID => Op::Raid,
-            message_type::STORAGE_SCRUB => Op::Scrub,
-            message_type::PING => Op::Ping,
-            message_type::STATS => Op::Stats,
-            message_type::METRICS => Op::Metrics,
-            _ => Op::Unknown,
-        }
-    }
-
-    /// What a request to a mirror group asks for.
-    pub fn mirrored(kind: u16) -> Op {
-        match kind {
-            message_type::STORAGE_WRITE => Op::MirrorWrite,
-            message_type::STORAGE_READ => Op::MirrorRead,
-            _ => Op::MirrorOther,
-        }
-    }
-
-    /// What is neither a read nor a write.
-    pub fn other(op: &StorageOp) -> Op {
-        match op {
-            StorageOp::Truncate { .. } => Op::Truncate,
-            StorageOp::Punch { .. } => Op::Punch,
-            StorageOp::Sync => Op::Sync,
-            StorageOp::Unlink => Op::Unlink,
-            StorageOp::Stat => Op::Stat,
-            StorageOp::Seek { .. } => Op::Seek,
-            StorageOp::Fence { .. } => Op::Fence,
-            StorageOp::Copy { .. } => Op::Copy,
-            StorageOp::Repair { .. } => Op::Repair,
-            StorageOp::Walk { .. } => Op::Walk,
-            StorageOp::List { .. } => Op::List,
-            StorageOp::Allocate { .. } => Op::Allocate,
-        }
-    }
-}
 
 /// Counts since the service was started, of all its cores.
 #[derive(Debug)]
@@ -107,6 +16,8 @@ pub struct Metrics {
     pub(super) requests: Requests,
     /// Requests, bytes read, bytes written.
     pub(super) clients: ByAddress<3>,
+    /// Files.
+    pub(super) busy: BusyNow,
     /// Requests that took too long.
     pub(super) slow: SlowOperations,
 }
@@ -114,13 +25,24 @@ pub struct Metrics {
 impl Metrics {
     /// Nothing has happened yet.
     pub(super) fn new(slow: SlowOperations) -> Metrics {
-        Metrics { requests: Requests::new(NAMES.to_vec()), clients: ByAddress::default(), slow }
+        Metrics { requests: Requests::new(Op::names()), clients: ByAddress::default(), busy: BusyNow::default(), slow }
     }
 
     /// Somebody has connected.
     pub(super) fn connected(&self, peer: &PeerInfo) {
         if !peer.role.is_server() {
             self.clients.connected(peer.address.ip());
+        }
+    }
+
+    /// A request is about this file, and is to read and write so many bytes of it.
+    #[inline(always)]
+    pub(super) fn uses(&self, inode: InodeId, changes: bool, (read, written): (u64, u64)) {
+        if let Some(sample) = self.busy.sample() {
+            sample.inode(inode, changes);
+            if read + written > 0 {
+                sample.bytes(inode, read + written, written > 0);
+            }
         }
     }
 

@@ -34,6 +34,7 @@ mod metrics;
 mod metrics_page;
 mod mirror;
 mod mirror_rows;
+mod ops;
 mod orders;
 mod pass_on;
 mod queue;

@@ -12,7 +12,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Row, Table};
 
 const HELP: [&str; 9] = [
-    "1 2 3 4 5, Tab     which table",
+    "1 to 7, Tab        which table",
     "left, right        which column orders it",
     "r                  the other way round",
     "/                  only rows with this text; Esc: all again",

@@ -3,6 +3,7 @@
 //! What is shown, without a terminal and a clock: from two rounds of samples to [`tables`], from keys to what of them is wanted
 //! ([`view`]), from both to lines ([`lines`]).
 
+mod busy_rows;
 pub mod cell;
 mod change;
 pub mod key;
@@ -10,3 +11,4 @@ pub mod lines;
 pub mod tab;
 pub mod tables;
 pub mod view;
+mod who;

@@ -15,11 +15,23 @@ pub enum Tab {
     Users,
     /// Operations by kind of process.
     Operations,
+    /// The busiest files.
+    Files,
+    /// The busiest directories.
+    Directories,
 }
 
 impl Tab {
     /// All of them, in the order of their keys.
-    pub const ALL: [Tab; 5] = [Tab::Services, Tab::Targets, Tab::Clients, Tab::Users, Tab::Operations];
+    pub const ALL: [Tab; Tab::COUNT] =
+        [Tab::Services, Tab::Targets, Tab::Clients, Tab::Users, Tab::Operations, Tab::Files, Tab::Directories];
+    /// How many there are.
+    pub const COUNT: usize = 7;
+
+    /// Whether its rows are of inodes, which services are asked for when it is shown.
+    pub fn is_of_inodes(self) -> bool {
+        matches!(self, Tab::Files | Tab::Directories)
+    }
 
     /// Its title.
     pub fn word(self) -> &'static str {
@@ -29,6 +41,8 @@ impl Tab {
             Tab::Clients => "clients",
             Tab::Users => "users",
             Tab::Operations => "operations",
+            Tab::Files => "files",
+            Tab::Directories => "directories",
         }
     }
 
@@ -40,6 +54,8 @@ impl Tab {
             Tab::Clients => &["CLIENT", "REQ/S", "READ/S", "WRITE/S"],
             Tab::Users => &["USER", "META/S", "CHANGE/S", "MOUNT/S", "MOUNTS"],
             Tab::Operations => &["OPERATION", "AT", "REQ/S", "ERR/S", "MEAN", "P50", "P99"],
+            Tab::Files => &["FILE", "REQ/S", "CHANGE/S", "READ/S", "WRITE/S"],
+            Tab::Directories => &["DIRECTORY", "REQ/S", "CHANGE/S"],
         }
     }
 
@@ -47,7 +63,7 @@ impl Tab {
     pub fn busiest(self) -> usize {
         match self {
             Tab::Services | Tab::Targets | Tab::Operations => 2,
-            Tab::Clients | Tab::Users => 1,
+            Tab::Clients | Tab::Users | Tab::Files | Tab::Directories => 1,
         }
     }
 }

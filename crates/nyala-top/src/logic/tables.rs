@@ -2,12 +2,14 @@
 
 //! Tables of what was done between two rounds of samples.
 
+use super::busy_rows;
 use super::cell::Cell;
 use super::change::{Change, label_of, requests};
 use super::tab::Tab;
+use super::who::{clients, users};
 use nyala_metrics::catalog::Source;
-use nyala_mon::Round;
 use nyala_mon::logic::series::{Field, Key};
+use nyala_mon::{Busy, Round};
 use std::time::Duration;
 
 /// A row: a value for each head.
@@ -16,7 +18,7 @@ pub type Row = Vec<Cell>;
 /// All tables, and who did not answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tables {
-    rows: [Vec<Row>; 5],
+    rows: [Vec<Row>; Tab::COUNT],
     /// Who did not answer, and why.
     pub silent: Vec<(String, String)>,
     /// Requests in a second, of all services, and bytes read and written at storage.
@@ -27,6 +29,15 @@ impl Tables {
     /// The rows of a table.
     pub fn rows(&self, tab: Tab) -> &[Row] {
         &self.rows[tab as usize]
+    }
+
+    /// What files and directories are the busiest, and who did not say so.
+    pub fn add_busy(&mut self, busy: &Busy) {
+        self.rows[Tab::Files as usize] = busy_rows::files(busy);
+        self.rows[Tab::Directories as usize] = busy_rows::directories(busy);
+        let is_new = |(name, _): &&(String, String)| self.silent.iter().all(|(known, _)| known != name);
+        let silent: Vec<_> = busy.silent.iter().filter(is_new).cloned().collect();
+        self.silent.extend(silent);
     }
 }
 
@@ -40,8 +51,12 @@ pub fn tables(before: &Round, now: &Round, apart: Duration) -> Tables {
     let servers = [Source::Mgmtd, Source::Meta, Source::Storage].into_iter().filter_map(requests);
     let asked = servers.map(|(times, _)| change.sum(times, Field::Count, |_| true)).sum();
     let bytes = |metric| change.sum(metric, Field::Value, |_| true);
+    let (services, targets) = (services(now, &change), targets(&change));
+    let (clients, users, operations) = (clients(&change), users(&change), operations(&change));
+    // What is busy is asked for apart.
+    let rows = [services, targets, clients, users, operations, Vec::new(), Vec::new()];
     Tables {
-        rows: [services(now, &change), targets(&change), clients(&change), users(&change), operations(&change)],
+        rows,
         silent: silent.collect(),
         total: (asked, bytes("nyala_storage_target_read_bytes"), bytes("nyala_storage_target_written_bytes")),
     }
@@ -98,32 +113,6 @@ fn targets(change: &Change<'_>) -> Vec<Row> {
         ]
     };
     change.labels(&["nyala_target_size_bytes"], "target").iter().map(row).collect()
-}
-
-fn clients(change: &Change<'_>) -> Vec<Row> {
-    let counted = ["nyala_meta_client_requests", "nyala_storage_client_requests"];
-    let row = |client: &String| {
-        let sum = |metric: &str| change.sum(metric, Field::Value, |key| label_of(key, "client") == Some(client));
-        vec![
-            Cell::Text(client.clone()),
-            Cell::Number(counted.iter().map(|metric| sum(metric)).sum()),
-            Cell::Bytes(sum("nyala_storage_client_read_bytes")),
-            Cell::Bytes(sum("nyala_storage_client_written_bytes")),
-        ]
-    };
-    change.labels(&counted, "client").iter().map(row).collect()
-}
-
-/// What metadata services count of a user, and what mounts do that say so.
-fn users(change: &Change<'_>) -> Vec<Row> {
-    let (asked, changed, mounted) = ("nyala_meta_user_requests", "nyala_meta_user_changes", "nyala_fuse_user_requests");
-    let row = |user: &String| {
-        let own = |key: &Key| label_of(key, "uid") == Some(user);
-        let sum = |metric| Cell::Number(change.sum(metric, Field::Value, own));
-        let mounts = change.of(mounted, Field::Value).filter(|(key, rate)| own(key) && *rate > 0.0).count();
-        vec![Cell::Text(user.clone()), sum(asked), sum(changed), sum(mounted), Cell::Number(mounts as f64)]
-    };
-    change.labels(&[asked, mounted], "uid").iter().map(row).collect()
 }
 
 fn operations(change: &Change<'_>) -> Vec<Row> {

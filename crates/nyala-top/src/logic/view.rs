@@ -12,7 +12,7 @@ pub struct View {
     /// The table.
     pub tab: Tab,
     /// For each table: the column that orders it, and whether the largest comes last.
-    order: [(usize, bool); 5],
+    order: [(usize, bool); Tab::COUNT],
     /// Rows have this in their text.
     pub filter: String,
     /// The filter is being written.
@@ -93,7 +93,7 @@ impl View {
             Key::Char('/') => self.writing = true,
             Key::Char('p' | ' ') => self.paused = !self.paused,
             Key::Char('r') => self.order[self.tab as usize].1 ^= true,
-            Key::Char(digit @ '1'..='5') => self.go(digit as usize - '1' as usize),
+            Key::Char(digit @ '1'..='7') => self.go(digit as usize - '1' as usize),
             Key::Tab => self.go(self.tab as usize + 1),
             Key::BackTab => self.go(self.tab as usize + Tab::ALL.len() - 1),
             Key::Left | Key::Char('<') => self.turn(self.tab.heads().len() - 1),

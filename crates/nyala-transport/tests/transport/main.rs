@@ -8,6 +8,7 @@ mod common;
 mod files;
 mod followed;
 mod handshake;
+mod host_report;
 mod hostile;
 mod keys;
 mod link_test;

@@ -2,6 +2,7 @@
 
 //! Templates. They escape all text; what they mark as escaped is their own.
 
+pub mod busy;
 pub mod charts;
 pub mod checks;
 pub mod clients;

@@ -4,8 +4,8 @@
 
 use nyala_cluster::{Change, Mood};
 use nyala_web::{
-    Check, CheckState, ClientFigures, Facts, Figures, Here, History, Leadership, Line, Resync, ServiceFigures, Span,
-    TargetFigures, Totals, UserFigures,
+    Check, CheckState, ClientFigures, Facts, Figures, FileFigures, Here, History, Leadership, Line, Resync,
+    ServiceFigures, Span, TargetFigures, Totals, UserFigures,
 };
 use nyala_wire::map::{
     CapacityPool, ClusterMap, Consistency, Group, MemberState, Node, Reachability, Role, SlotRange, Target, TargetKind,
@@ -158,6 +158,15 @@ pub fn figures(world: &mut World) {
         .collect();
     figures.users =
         vec![UserFigures { uid: "1000".to_owned(), requests: 830.0, changes: 210.0, at_mounts: 1900.0, mounts: 3 }];
+    let file = |path: &str, requests| FileFigures {
+        path: path.to_owned(),
+        requests,
+        changes: 12.0,
+        read: 3.2e7,
+        written: 1.1e6,
+    };
+    figures.files = vec![file("/data/run 7/input.h5", 420.0), file("inode 0005-00000000002a", 31.0)];
+    figures.directories = vec![file("/home/anna/cache", 910.0)];
     world.figures = Some(figures);
 }
 

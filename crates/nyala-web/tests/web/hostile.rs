@@ -18,6 +18,7 @@ fn hostile() -> World {
     let figures = world.figures.as_mut().unwrap();
     figures.clients.iter_mut().for_each(|client| client.name = HOSTILE.to_owned());
     figures.users.iter_mut().for_each(|user| user.uid = HOSTILE.to_owned());
+    figures.files.iter_mut().for_each(|file| file.path = HOSTILE.to_owned());
     figures.services.iter_mut().for_each(|service| service.failed = Some(HOSTILE.to_owned()));
     world.changes.push(change(NOW, Mood::Worse, HOSTILE, HOSTILE));
     let said = || HOSTILE.to_owned();

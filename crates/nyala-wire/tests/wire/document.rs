@@ -86,6 +86,7 @@ fn operations_have_their_numbers_and_fields() {
     variants::<nyala_wire::check::ServerFact>();
     variants::<storage::StorageOp>();
     variants::<storage::StorageReply>();
+    variants::<nyala_wire::host_report::HostReportRequest>();
     variants::<nyala_wire::raid::RaidOrder>();
     variants::<nyala_wire::drive::DriveOrder>();
     variants::<nyala_wire::drive::DriveEffect>();
@@ -136,6 +137,11 @@ fn structures_have_their_fields() {
     structures!(nyala_wire::fences::FencesRequest, nyala_wire::fences::FencesReply);
     structures!(nyala_wire::check::ScanRequest, nyala_wire::check::ScanReply, nyala_wire::check::InodeFact);
     structures!(nyala_wire::locate::LocateRequest, nyala_wire::locate::LocateReply);
+    structures!(nyala_wire::host_report::HostReportReply);
+    use nyala_wire::busiest::{
+        BusiestReply, BusiestRequest, BusyInode, BusyInodes, InodeName, NamesReply, NamesRequest,
+    };
+    structures!(BusiestRequest, BusiestReply, BusyInodes, BusyInode, NamesRequest, NamesReply, InodeName);
     use nyala_wire::fragments::{CookieRange, Fragment, FragmentEntry};
     structures!(CookieRange, Fragment, FragmentEntry);
     structures!(MoveRows, MovedRow, ListedFile, FileLock, LockCheck, LockEdge, LockOwner, Returned, Revocation);
@@ -195,11 +201,13 @@ fn message_types_are_all_there() {
         PING,
         STATS,
         METRICS,
+        BUSIEST,
         PATH_TEST,
         RELAY,
         TRACE,
         CLOCK,
         LINK_TEST,
+        HOST_REPORT,
         META,
         META_TX,
         META_FENCES,
@@ -207,6 +215,7 @@ fn message_types_are_all_there() {
         META_SCAN,
         META_REPLICA,
         META_LOCATE,
+        META_NAMES,
         STORAGE,
         STORAGE_WRITE,
         STORAGE_READ,

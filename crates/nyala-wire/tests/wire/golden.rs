@@ -5,9 +5,11 @@
 use crate::shapes::Variants;
 use crate::tape::{Sample, Tape};
 use minicbor::Encode;
+use nyala_wire::busiest::{BusiestReply, BusiestRequest, NamesReply, NamesRequest};
 use nyala_wire::check::{Fact, ScanReply, ScanRequest, ServerFact};
 use nyala_wire::codec::encode;
 use nyala_wire::drive::{DriveEffect, DriveOrder, DriveReply, DriveRequest};
+use nyala_wire::host_report::{HostReportReply, HostReportRequest};
 use nyala_wire::link_test::{LinkTestReply, LinkTestRequest};
 use nyala_wire::locate::{LocateReply, LocateRequest};
 use nyala_wire::map::ClusterMap;
@@ -48,6 +50,8 @@ fn messages_stay_as_they_are() {
     structure::<TraceReply>(&mut now);
     structure::<LinkTestRequest>(&mut now);
     structure::<LinkTestReply>(&mut now);
+    variants::<HostReportRequest>(&mut now);
+    structure::<HostReportReply>(&mut now);
     structure::<WireError>(&mut now);
     structure::<MetaRequest>(&mut now);
     variants::<MetaOp>(&mut now);
@@ -65,6 +69,10 @@ fn messages_stay_as_they_are() {
     structure::<ScanReply>(&mut now);
     structure::<LocateRequest>(&mut now);
     structure::<LocateReply>(&mut now);
+    structure::<BusiestRequest>(&mut now);
+    structure::<BusiestReply>(&mut now);
+    structure::<NamesRequest>(&mut now);
+    structure::<NamesReply>(&mut now);
     variants::<Fact>(&mut now);
     variants::<ServerFact>(&mut now);
     variants::<PartResult>(&mut now);

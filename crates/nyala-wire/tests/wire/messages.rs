@@ -4,10 +4,12 @@
 
 use crate::shapes::{enums, structures};
 use nyala_wire::audit::AuditRecord;
+use nyala_wire::busiest::{BusiestReply, BusiestRequest, BusyInode, BusyInodes, InodeName, NamesReply, NamesRequest};
 use nyala_wire::check::{Fact, InodeFact, MemberCompared, ScanReply, ScanRequest, ServerFact};
 use nyala_wire::drive::{DriveEffect, DriveHold, DriveLook, DriveOrder, DriveReply, DriveRequest};
 use nyala_wire::fences::{FencesReply, FencesRequest};
 use nyala_wire::fragments::{CookieRange, Fragment, FragmentEntry};
+use nyala_wire::host_report::{HostReportReply, HostReportRequest};
 use nyala_wire::locate::{LocateReply, LocateRequest};
 use nyala_wire::meta::{
     Acknowledged, Caller, Commit, DelegationMode, EntryInfo, EntryReply, FileLock, FileReply, FragmentRepair,
@@ -29,6 +31,14 @@ use nyala_wire::walk::{WalkAt, WalkPiece};
 
 structures! {
     Acknowledged { position, request, reply }
+    BusiestReply { covered_ms, sampled, requests, bytes, directories }
+    BusiestRequest { most }
+    BusyInode { inode, count, error, part }
+    BusyInodes { inodes, missed }
+    HostReportReply { host, report, bytes }
+    InodeName { inode, dir, name }
+    NamesReply { names, next }
+    NamesRequest { dir, inodes, after }
     Commit { inode, end, mtime, spilled, sync, close, allocated }
     EntryInfo { attr, meta_target, layout, inline, pattern, parent, fragments }
     EntryReply { inode, kind, attr }
@@ -285,6 +295,7 @@ enums! {
         4 Stored { 0 }
         5 Listed { files, next }
     }
+    HostReportRequest { 0 Who {} 1 Make { log_bytes, most_bytes } 2 Piece { report, offset } }
     RaidOrder {
         0 Show {}
         1 Replace { member, drive }

@@ -21,15 +21,21 @@ use tokio::time::{Instant, timeout_at};
 /// Most services that are asked at once.
 const AT_ONCE: usize = 16;
 
-/// Adds everything; until when at the latest.
-pub async fn add<W: Write>(archive: &mut Archive<W>, cluster: &Cluster, end: Instant) -> io::Result<()> {
+/// Adds everything; until when at the latest. With the cluster map, if that was to be had.
+pub async fn add<W: Write>(
+    archive: &mut Archive<W>,
+    cluster: &Cluster,
+    end: Instant,
+) -> io::Result<Option<ClusterMap>> {
     let map = piece(archive, "cluster/map.json", end, cluster.map()).await?;
     piece(archive, "cluster/capacities.json", end, cluster.capacities()).await?;
     piece(archive, "cluster/management.json", end, cluster.mgmt_nodes()).await?;
     piece(archive, "cluster/changes.json", end, changes(cluster)).await?;
     piece(archive, "cluster/health.json", end, health_check::examine(cluster)).await?;
-    let Some(map) = map else { return Ok(()) };
-    services(archive, cluster, &map, end).await
+    if let Some(map) = &map {
+        services(archive, cluster, map, end).await?;
+    }
+    Ok(map)
 }
 
 /// The last changes of the cluster state, as the leader remembers them, newest first.

@@ -10,11 +10,15 @@
 mod archive;
 mod cluster_state;
 mod files;
+mod host_ask;
+mod hosts;
 mod own_files;
+pub mod report;
 mod scrub;
 mod settings;
 mod shown_keys;
 mod this_host;
+mod unpack;
 
 pub use archive::Contents;
 pub use cluster_state::DEFAULT_TIME;
@@ -28,7 +32,8 @@ use crate::role::block_on;
 use crate::up::{Home, Plan};
 use archive::Archive;
 use files::OwnPlaces;
-use own_files::{add_logs, add_settings, gate};
+use host_ask::Share;
+use own_files::{add_logs, add_settings, add_unhidden, gate};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -48,6 +53,10 @@ pub struct Options {
     pub secret: Option<PathBuf>,
     /// Newest bytes of each log.
     pub log_bytes: u64,
+    /// Other hosts are not asked to report.
+    pub this_host_only: bool,
+    /// Most bytes of each other host, before they are compressed.
+    pub host_bytes: u64,
     /// Most bytes in all, before they are compressed.
     pub most_bytes: u64,
     /// Longest time for asking services.
@@ -78,9 +87,7 @@ fn fill<W: Write>(wish: &Options, root: &Root, out: W) -> std::io::Result<(W, Co
     places.secrets.extend(wish.secret.clone());
     let (scrub, unhidden) = gate(&places);
     let mut archive = Archive::new(out, scrub, wish.most_bytes);
-    for file in unhidden {
-        archive.missing("a gate for secrets", &format!("what {} holds is too short to be looked for", file.display()));
-    }
+    add_unhidden(&mut archive, &unhidden);
     add_version(&mut archive)?;
     let plan = wish.home.as_ref().and_then(|home| home.load().ok());
     let asked = block_on(async {
@@ -109,7 +116,15 @@ async fn add_cluster<W: Write>(archive: &mut Archive<W>, wish: &Options, plan: O
         archive.add_json("host/processes.json", &status::collect(home, plan, wish.cluster.as_ref().ok()).await)?;
     }
     match &wish.cluster {
-        Ok(cluster) => cluster_state::add(archive, cluster, Instant::now() + wish.time).await,
+        Ok(cluster) => {
+            let end = Instant::now() + wish.time;
+            let Some(map) = cluster_state::add(archive, cluster, end).await? else { return Ok(()) };
+            if wish.this_host_only {
+                return Ok(());
+            }
+            let share = Share { log_bytes: wish.log_bytes, most_bytes: wish.host_bytes };
+            hosts::add(archive, (cluster, wish.home.as_ref()), &map, share, end).await
+        }
         Err(failure) => {
             archive.missing("cluster", &failure.message);
             Ok(())

@@ -25,6 +25,13 @@ pub fn gate(places: &OwnPlaces) -> (Scrub, Vec<PathBuf>) {
     (scrub, paths)
 }
 
+/// Names the secrets that are not taken out.
+pub fn add_unhidden<W: Write>(archive: &mut Archive<W>, files: &[PathBuf]) {
+    for file in files {
+        archive.missing("a gate for secrets", &format!("what {} holds is too short to be looked for", file.display()));
+    }
+}
+
 /// Adds what may be shown of the settings files.
 pub fn add_settings<W: Write>(archive: &mut Archive<W>, places: &OwnPlaces) -> std::io::Result<()> {
     for path in &places.settings {

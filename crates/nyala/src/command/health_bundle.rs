@@ -8,6 +8,7 @@ use crate::exit::{Exit, Outcome};
 use crate::output::{Output, Table, show};
 use crate::units::{Size, Span};
 use crate::up::{DEFAULT_DIR, Home};
+use nyala_wire::host_report::MAX_REPORT_BYTES;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,12 @@ pub struct HealthBundleArgs {
     /// Newest part of each log that is taken
     #[arg(long, value_name = "SIZE", default_value = "8m")]
     log_size: Size,
+    /// Leave other hosts out: their logs, settings, kernel and disks
+    #[arg(long)]
+    this_host_only: bool,
+    /// Most of each other host, before it is compressed; 64m at most
+    #[arg(long, value_name = "SIZE", default_value = "16m")]
+    host_size: Size,
     /// Most of everything, before it is compressed
     #[arg(long, value_name = "SIZE", default_value = "256m")]
     most: Size,
@@ -59,6 +66,8 @@ pub fn run(args: HealthBundleArgs, output: Output) -> Outcome {
         settings: args.cluster.config,
         secret: args.cluster.secret,
         log_bytes: args.log_size.0,
+        this_host_only: args.this_host_only,
+        host_bytes: args.host_size.0.min(MAX_REPORT_BYTES),
         most_bytes: args.most.0,
         time: args.time.map_or(DEFAULT_TIME, |span| span.0),
     };

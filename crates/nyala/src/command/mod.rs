@@ -72,6 +72,7 @@ mod setup_check_links;
 mod setup_check_speed;
 pub mod start;
 pub mod stats;
+mod stats_busy;
 mod stats_counts;
 pub mod stats_looks;
 mod stats_users;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! `nyala stats server`, `client` and `user`: what services count, by service, by the address of who asked, and by the user whose program made it ask;
-//! with `--watch`, in each second since the look before.
+//! with `--watch`, in each second since the look before. Files and directories are in `stats_busy`.
 //!
 //! **Failure model.** Services may be away: see [`super::stats_looks`]. One that was started again counts from nothing: what it
 //! has by then is what it did. Who has which number on this host is for the host to say: where it cannot, numbers are shown.
 
+use super::stats_busy::{DirectoryArgs, FileArgs, directories, files};
 use super::stats_counts::{All, add_clients, add_service, rates};
 use super::stats_looks::{StatsArgs, each, repeat, say};
 use super::stats_users::{ByNumber, Users, add_users, busiest, user_rates, user_table};
@@ -26,6 +27,10 @@ pub enum StatsCommand {
     Server(StatsArgs),
     /// By the address of the client
     Client(StatsArgs),
+    /// The busiest files, in each second of the last half to whole minute
+    File(FileArgs),
+    /// The busiest directories, in each second of the last half to whole minute
+    Directory(DirectoryArgs),
     /// By the user whose programs made clients ask metadata services
     User(UserArgs),
 }
@@ -105,6 +110,8 @@ pub fn run(command: StatsCommand, output: Output) -> Outcome {
         match command {
             StatsCommand::Server(args) => repeat(&args, by_service, rates, show).await,
             StatsCommand::Client(args) => repeat(&args, by_client, rates, show).await,
+            StatsCommand::File(args) => files(args, output).await,
+            StatsCommand::Directory(args) => directories(args, output).await,
             StatsCommand::User(args) => show_users(args, output).await,
         }
     })

@@ -53,6 +53,17 @@ pub(super) fn say(table: impl FnOnce() -> String, all: &impl Serialize, output: 
     }
 }
 
+/// Looks once, or again and again.
+pub(super) async fn again(args: &StatsArgs, mut look: impl AsyncFnMut(&Cluster) -> Outcome) -> Outcome {
+    let cluster = args.cluster.find()?;
+    let Some(Span(pause)) = args.watch else { return look(&cluster).await };
+    for _ in 0..args.count.unwrap_or(u64::MAX) {
+        look(&cluster).await?;
+        tokio::time::sleep(pause).await;
+    }
+    Ok(Exit::Ok)
+}
+
 /// Shows one look, or what changed between looks in each second.
 pub(super) async fn repeat<T>(
     args: &StatsArgs,

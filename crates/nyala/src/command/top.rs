@@ -10,7 +10,7 @@ use crate::output::print;
 use crate::role::block_on;
 use crate::units::Span;
 use clap::ValueEnum;
-use nyala_mon::Sampler;
+use nyala_mon::{BusyAsker, Sampler};
 use nyala_top::{Looks, Tab};
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -29,6 +29,10 @@ pub enum TabArg {
     Users,
     /// Operations
     Operations,
+    /// The busiest files
+    Files,
+    /// The busiest directories
+    Directories,
 }
 
 impl From<TabArg> for Tab {
@@ -39,6 +43,8 @@ impl From<TabArg> for Tab {
             TabArg::Clients => Tab::Clients,
             TabArg::Users => Tab::Users,
             TabArg::Operations => Tab::Operations,
+            TabArg::Files => Tab::Files,
+            TabArg::Directories => Tab::Directories,
         }
     }
 }
@@ -79,7 +85,9 @@ pub fn run(args: TopArgs) -> Outcome {
         let cluster = args.cluster.find()?;
         cluster.map().await?;
         let name = cluster.mgmt.first().map_or_else(String::new, ToString::to_string);
-        let mut looks = Looks::first(Sampler::new(cluster.mgmt, cluster.secret, cluster.encrypt)).await;
+        // Names are for operators alone: as which this asks, if it can.
+        let busy = BusyAsker::new(cluster.handshake());
+        let mut looks = Looks::first(Sampler::new(cluster.mgmt, cluster.secret, cluster.encrypt), busy).await;
         let (tab, count) = (Tab::from(args.table), args.count.unwrap_or(u64::MAX));
         if !args.batch {
             nyala_top::run(looks, &name, tab, interval, count).await.map_err(io("the terminal fails"))?;
@@ -87,7 +95,7 @@ pub fn run(args: TopArgs) -> Outcome {
         }
         for _ in 0..count {
             tokio::time::sleep(interval).await;
-            print(&(nyala_top::print(looks.next().await, tab, &name) + "\n"))?;
+            print(&(nyala_top::print(looks.next(tab).await, tab, &name) + "\n"))?;
         }
         Ok(Exit::Ok)
     })

@@ -30,6 +30,7 @@ fn asked_of(config: &MgmtConfig) -> Asked {
 pub fn run(args: MgmtdArgs) -> Outcome {
     args.service.detach();
     super::make_files_private();
+    crate::bundle::report::offer(args.service.config.clone());
     let config = args.service.settings(args.settings)?.resolve()?;
     let asked = asked_of(&config);
     block_on(async {

@@ -84,7 +84,9 @@ fn each_message_is_for_its_roles_alone() {
         (META_REPLICA, "m"),
         (META_SCAN, "as"),
         (META_CHECKPOINT, "a"),
-        (META_LOCATE, "g"),
+        (META_LOCATE, "ga"),
+        (META_NAMES, "ga"),
+        (BUSIEST, "ga"),
         (PING, "cmsgano"),
         (STATS, "cmsgano"),
     ];

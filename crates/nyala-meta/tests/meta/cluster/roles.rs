@@ -35,7 +35,9 @@ async fn oversteps(mgmt: SocketAddr, metas: &[SocketAddr], storage: (SocketAddr,
     }
     for address in metas {
         let to = connect(*address).await;
-        for message_type in [META_TX, META_FENCES, META_REPLICA, META_SCAN, META_CHECKPOINT, META_LOCATE] {
+        for message_type in
+            [META_TX, META_FENCES, META_REPLICA, META_SCAN, META_CHECKPOINT, META_LOCATE, META_NAMES, BUSIEST]
+        {
             assert_eq!(answer(&to, message_type, Vec::new()).await, refused, "{message_type:#06x}");
         }
         let posing = Connection::connect(*address, &with(mine, "client", Role::Mon)).await.unwrap();
@@ -43,7 +45,7 @@ async fn oversteps(mgmt: SocketAddr, metas: &[SocketAddr], storage: (SocketAddr,
     }
     let (address, target) = storage;
     let to = connect(address).await;
-    for message_type in [STORAGE_REPLICA, STORAGE_REPLICAS] {
+    for message_type in [STORAGE_REPLICA, STORAGE_REPLICAS, BUSIEST] {
         assert_eq!(answer(&to, message_type, Vec::new()).await, refused, "{message_type:#06x}");
     }
     let (file, session) = (ChunkFileId { inode: InodeId::ROOT, index: 0 }, SessionId(7));

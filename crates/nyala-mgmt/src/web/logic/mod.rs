@@ -2,6 +2,7 @@
 
 //! What decides, without clock, network and chance.
 
+pub(super) mod busy;
 pub(super) mod cookies;
 pub(super) mod figures;
 pub(super) mod path;

@@ -4,11 +4,10 @@
 
 use super::*;
 use nyala_transport::{GrantMaker, Prover};
-use nyala_wire::codec;
 use nyala_wire::key_rules::{KeyRule, Squash};
-use nyala_wire::message_type::{PING, STATS};
 use nyala_wire::storage_grants::StorageGrant;
 use nyala_wire::subtree_proofs::InodeProof;
+use nyala_wire::{codec, message_type::PING, message_type::STATS};
 
 const ROLES: [(char, Role); 7] = [
     ('c', Role::Client),
@@ -37,6 +36,7 @@ fn each_message_is_for_its_roles_alone() {
         (STORAGE_REPLICAS, "s"),
         (STORAGE_RAID, "a"),
         (STORAGE_SCRUB, "a"),
+        (BUSIEST, "ga"),
         (PING, "cmsgano"),
         (STATS, "cmsgano"),
     ];
@@ -49,7 +49,9 @@ fn each_message_is_for_its_roles_alone() {
         let read_only = asker(Role::Client, true).message(message_type).map_err(|error| error.code);
         let refused = match message_type {
             STORAGE_WRITE => Some(ErrorCode::READ_ONLY),
-            STORAGE_REPLICA | STORAGE_REPLICAS | STORAGE_RAID | STORAGE_SCRUB => Some(ErrorCode::UNAUTHORIZED),
+            STORAGE_REPLICA | STORAGE_REPLICAS | STORAGE_RAID | STORAGE_SCRUB | BUSIEST => {
+                Some(ErrorCode::UNAUTHORIZED)
+            }
             _ => None,
         };
         assert_eq!(read_only.err(), refused, "{message_type:#06x} with a read-only key");
@@ -100,8 +102,8 @@ fn who_is_refused_may_nothing_and_who_is_kept_to_a_directory_has_to_prove() {
     for message_type in [STORAGE, STORAGE_READ, STORAGE_WRITE, STORAGE_GROUP, STORAGE_PROOFS, STORAGE_GRANTS, PING] {
         assert_eq!(refused.message(message_type).map_err(|error| error.code), Err(ErrorCode::ACCESS));
     }
-    let (shown, kept) = (Shown::default(), Asker { root: Some(InodeId(9)), ..asker(Role::Client, false) });
-    let code = |asker: Asker, rights| asker.uses(&shown, InodeId(5), rights).map_err(|error| error.code);
+    let kept = Asker { root: Some(InodeId(9)), ..asker(Role::Client, false) };
+    let code = |asker: Asker, rights| asker.uses(&Shown::default(), InodeId(5), rights).map_err(|error| error.code);
     for rights in [StorageRights::Read, StorageRights::Write] {
         assert_eq!(code(kept, rights), Err(ErrorCode::PROOF_NEEDED));
         assert_eq!(code(asker(Role::Client, false), rights), Ok(()));

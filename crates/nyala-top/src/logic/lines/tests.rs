@@ -6,8 +6,10 @@ use super::*;
 use crate::logic::key::Key;
 use crate::logic::tables::{Tables, tables};
 use nyala_metrics::catalog::Source;
+use nyala_mon::logic::busy::BusyRow;
 use nyala_mon::logic::series::{self, Field, Kind};
-use nyala_mon::{Answered, Instance, Round};
+use nyala_mon::{Answered, Busy, Instance, Round};
+use nyala_wire::InodeId;
 use std::time::Duration;
 
 /// A value: metric, label, number of it, value.
@@ -114,7 +116,7 @@ fn services_at_80_columns() {
         drawn(&view(), 12),
         [
             "nyala top  m1:8008  108 req/s  0/s read  7M/s written",
-            "1 services  2 targets  3 clients  4 users  5 operations",
+            "1 services  2 targets  3 clients  4 users  5 operations  6 files  7 directories",
             "NAME                        TYPE    REQ/Sv ERR/S READ/S WRITE/S   P99 CPU MEMORY",
             "meta1                       meta       101     2      -       - 900µs 25%    48M",
             "c1:/mnt/nyala               mount      100     0      0       0     -  0%      0",
@@ -156,6 +158,31 @@ fn the_other_tables() {
         operations[3].starts_with("create ") && operations.iter().any(|line| line.contains("300µs")),
         "{operations:#?}"
     );
+}
+
+#[test]
+fn busy_files_and_directories_have_paths() {
+    let mut shown = tables(&round(10), &round(12), Duration::from_secs(2));
+    let row = |path: Option<&str>, requests| BusyRow {
+        inode: InodeId(42),
+        path: path.map(str::to_owned),
+        requests,
+        changes: 2.0,
+        read_bytes: 3e6,
+        written_bytes: 0.0,
+    };
+    let silent = vec![("storage3".to_owned(), "too old".to_owned())];
+    let (files, directories) = (vec![row(Some("/data/x\u{7}"), 9.0), row(None, 70.0)], vec![row(Some("/data"), 5.0)]);
+    shown.add_busy(&Busy { files, directories, asked: 3, silent });
+    let mut view = View::new(Tab::Files);
+    view.tables(shown);
+    let lines = drawn(&view, 12);
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(words(&lines[3]), ["inode", "0000-00000000002a", "70", "2", "2.9M", "0"], "{lines:#?}");
+    assert_eq!(words(&lines[4]), ["/data/x\\u{7}", "9", "2", "2.9M", "0"], "{lines:#?}");
+    assert!(lines.contains(&"storage3: too old".to_owned()), "{lines:#?}");
+    press(&mut view, "7");
+    assert_eq!(words(&drawn(&view, 12)[3]), ["/data", "5", "2"]);
 }
 
 #[test]
