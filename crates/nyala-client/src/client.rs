@@ -5,8 +5,11 @@
 use crate::config::ClientConfig;
 use crate::core::Core;
 use crate::error::{Error, Result};
+use crate::file::encode;
+use crate::file::encoding::{Encoded, Encoding};
 use crate::file::handle::FileHandle;
 use crate::file::move_data;
+use crate::file::move_purpose::Purpose;
 use crate::maintenance::thread;
 use crate::namespace::lookup::name;
 use crate::namespace::path;
@@ -413,7 +416,7 @@ impl Client {
     /// Cuts what lies at storage behind a striped file's end, or beside inline content, with this client's hold on the file for
     /// nothing else. Whether it could: nobody else uses the file.
     pub async fn cut_behind_end(&self, inode: InodeId) -> Result<bool> {
-        let handle = self.open(inode, OpenOptions { write: true, ..OpenOptions::default() }).await?;
+        let handle = self.open(inode, OpenOptions::default()).await?;
         let cut = self.core.writeback.cut_behind_end(handle.file()).await;
         handle.release().await?;
         cut
@@ -422,16 +425,22 @@ impl Client {
     /// Moves a file's data to other targets: its inode, names, times and content stay. `moved` hears how many bytes are copied. AGAIN if
     /// another client has the file open, or asks for it meanwhile: then nothing is changed.
     pub async fn move_data(&self, inode: InodeId, to: &Destination, moved: impl Fn(u64)) -> Result<(u64, Layout)> {
-        let handle = self.open(inode, OpenOptions { write: true, ..OpenOptions::default() }).await?;
-        let done = move_data::move_data(&self.core.ops, handle.file(), to, &moved).await;
+        let handle = self.open(inode, OpenOptions::default()).await?;
+        let done = move_data::move_data(&self.core.ops, handle.file(), to, Purpose::Migrate, &moved).await;
         handle.release().await?;
         done
+    }
+
+    /// Encodes a file that nobody has open, if there is something to do. `moved` hears how many bytes are copied. AGAIN if somebody has it
+    /// open, or asks for it meanwhile: then nothing is changed.
+    pub async fn encode(&self, inode: InodeId, wanted: &Encoding, moved: impl Fn(u64)) -> Result<Encoded> {
+        encode::encode(&self.core.ops, inode, wanted, &moved).await
     }
 
     /// Removes a chunk file that lies where the layout of its file has none, as what an interrupted move of its data leaves. Whether it
     /// could: the layout has none there, and nobody else uses the file.
     pub async fn remove_beside_layout(&self, chunk: ChunkFileId, target: TargetId) -> Result<bool> {
-        let handle = self.open(chunk.inode, OpenOptions { write: true, ..OpenOptions::default() }).await?;
+        let handle = self.open(chunk.inode, OpenOptions::default()).await?;
         let done = move_data::remove_beside_layout(&self.core.ops, handle.file(), chunk, target).await;
         handle.release().await?;
         done

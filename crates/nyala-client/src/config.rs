@@ -35,6 +35,8 @@ pub struct ClientConfig {
     /// A closed small file's content goes out after this time at the latest, together with that of others; zero: the close
     /// sends it and waits.
     pub close_delay: Duration,
+    /// A file that is to be erasure coded is so long after its last close.
+    pub encode_after: Duration,
     /// How long what was read or looked up may be used again without a delegation; at most 1 s.
     pub cache_time: Duration,
     /// Keep attributes, names and content as long as servers say that they are true; without, for `cache_time`.
@@ -66,6 +68,7 @@ impl ClientConfig {
             read_ahead_bytes: 4 << 20,
             max_dirty_age: Duration::from_millis(500),
             close_delay: Duration::from_millis(20),
+            encode_after: Duration::from_secs(10),
             cache_time: Duration::from_secs(1),
             delegations: true,
             max_kept_inodes: 100_000,

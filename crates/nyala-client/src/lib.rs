@@ -30,6 +30,7 @@ pub mod writeback;
 pub use client::Client;
 pub use config::ClientConfig;
 pub use error::{Error, Result};
+pub use file::encoding::{Encoded, Encoding};
 pub use file::handle::FileHandle;
 pub use nyala_transport::wall_clock;
 pub use rpc::acting_user::ActingUser;

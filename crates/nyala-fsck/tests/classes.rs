@@ -17,7 +17,7 @@ use nyala_wire::map::{Group, MemberState, TargetKind};
 use nyala_wire::meta::{FragmentRepair, Repair, ServerRepair};
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::storage::{ChunkFileId, ListedFile};
-use nyala_wire::{FileKind, GroupId, InodeId, Layout, MapVersion, Pattern, SessionId, Slot, TargetId};
+use nyala_wire::{ErasureCode, FileKind, GroupId, InodeId, Layout, MapVersion, Pattern, SessionId, Slot, TargetId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use world::*;
@@ -275,7 +275,8 @@ fn a_mirrored_chunk_file_is_copied_from_another_member() {
     let mut map = map();
     map.groups = vec![group()];
     let mut world = World::new();
-    let layout = Layout { pattern: Pattern::Mirror, chunk_bytes: 1 << 16, targets: vec![TargetId(7)], moves: 0 };
+    let layout =
+        Layout { pattern: Pattern::Mirror, chunk_bytes: 1 << 16, targets: vec![TargetId(7)], moves: 0, code: None };
     world.record(STRIPED).layout = Some(layout);
     let of = |target, len| (TargetId(target), listed(STRIPED, 0, len, 98_305));
     world.chunks = vec![of(101, 100_000), of(102, 10_000)];
@@ -457,4 +458,38 @@ fn findings_are_bounded_and_the_rest_is_counted() {
     let file = ChunkFileId { inode: inode(9, 100), index: 0 };
     assert_eq!(looked.findings[0].subject, Subject::Chunk(TargetId(101), file));
     let _: &ListedFile = &world.chunks[0].1;
+}
+
+/// The file of the world's chunks, encoded as 2+1.
+fn encoded() -> World {
+    let mut world = World::new();
+    let record = world.record(STRIPED);
+    let layout = record.layout.as_mut().unwrap();
+    layout.pattern = Pattern::Ec;
+    layout.code = Some(ErasureCode { data: 2, parity: 1 });
+    layout.targets.push(TargetId(103));
+    let (layout, size) = (layout.clone(), record.size);
+    let len = layout.chunk_file_len(2, size);
+    assert_eq!(len, layout.chunk_file_len(0, size), "parity is as long as the first of the data");
+    world.chunks.push((TargetId(103), listed(STRIPED, 2, len, 1)));
+    world
+}
+
+#[test]
+fn an_encoded_file_has_all_of_every_part() {
+    assert_eq!(classes(&encoded()), [] as [&str; 0]);
+    for part in 0..3 {
+        let mut gone = encoded();
+        gone.chunks.remove(part);
+        let found = only(&gone, "part-lost");
+        assert!(found.fixes.is_empty() && !found.detail.contains("too many"), "{found:?}");
+    }
+    let mut short = encoded();
+    short.chunks[2].1.len -= 1;
+    only(&short, "part-lost");
+    short.chunks.remove(0);
+    assert!(only(&short, "part-lost").detail.contains("too many"));
+    let mut longer = encoded();
+    longer.chunks[2].1.len += 1;
+    only(&longer, "chunk-excess");
 }

@@ -54,7 +54,8 @@ fn directory(pass: &mut Pass, number: u64, files: u64) {
     own.nlink = 2 + children as u32;
     pass.meta(meta, Fact::Inode(Box::new(own))).unwrap();
     pass.meta(meta, Fact::Listed { dir: this, entries: files, subdirs: 0 }).unwrap();
-    let layout = Layout { pattern: Pattern::Raid0, chunk_bytes: 1 << 16, targets: vec![TargetId(101)], moves: 0 };
+    let layout =
+        Layout { pattern: Pattern::Raid0, chunk_bytes: 1 << 16, targets: vec![TargetId(101)], moves: 0, code: None };
     for file in 0..files {
         let inode = inode(this.slot().0, 1_000_000_000 + number * IN_ONE + file);
         let (kind, cookie) = (FileKind::File, file << 8);

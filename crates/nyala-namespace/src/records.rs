@@ -308,7 +308,7 @@ impl GarbageRecord {
     /// The layout whose chunk files they are; of the chunk size it knows nothing.
     pub fn layout(&self) -> Layout {
         let pattern = if self.mirrored == Some(true) { Pattern::Mirror } else { Pattern::Raid0 };
-        Layout { pattern, chunk_bytes: 1, targets: self.targets.clone(), moves: self.moves.unwrap_or(0) }
+        Layout { pattern, chunk_bytes: 1, targets: self.targets.clone(), moves: self.moves.unwrap_or(0), code: None }
     }
 }
 
@@ -364,7 +364,13 @@ mod tests {
 
     fn file() -> InodeRecord {
         let zero = Time::default();
-        let layout = Layout { pattern: Pattern::Raid0, chunk_bytes: 1 << 16, targets: vec![TargetId(101)], moves: 0 };
+        let layout = Layout {
+            pattern: Pattern::Raid0,
+            chunk_bytes: 1 << 16,
+            targets: vec![TargetId(101)],
+            moves: 0,
+            code: None,
+        };
         let part =
             FilePart { layout, inline_version: None, inline_limit: 0, allocated: None, unnamed: None, tail: None };
         InodeRecord {

@@ -67,7 +67,13 @@ fn attr() -> MetaReply {
 }
 
 fn layout() -> Layout {
-    Layout { pattern: Pattern::Raid0, chunk_bytes: 512 << 10, targets: (101..105).map(TargetId).collect(), moves: 0 }
+    Layout {
+        pattern: Pattern::Raid0,
+        chunk_bytes: 512 << 10,
+        targets: (101..105).map(TargetId).collect(),
+        moves: 0,
+        code: None,
+    }
 }
 
 fn write_header() -> WriteHeader {

@@ -63,7 +63,7 @@ pub use file_kind::FileKind;
 pub use ids::*;
 pub use name::Name;
 pub use splitmix::SplitMix64;
-pub use stripe::{DataLocation, Layout, Pattern, StripePattern};
+pub use stripe::{DataLocation, ErasureCode, Layout, Pattern, StripePattern};
 pub use time::Time;
 
 /// Message types: the `type` field of a frame header. A reply carries the type of its request.

@@ -5,6 +5,10 @@
 //! A file is cut into chunks of `chunk_bytes`. Chunk number `c` lives on `targets[c % n]`, in that target's chunk file
 //! of the file, as its chunk number `c / n`: a chunk file holds its target's chunks back to back (`docs/format.md`).
 
+mod code;
+
+pub use code::ErasureCode;
+
 use crate::cbor::{self, Plain, Reader};
 use crate::error::{ErrorCode, WireError};
 use crate::ids::{GroupId, PoolId, TargetId};
@@ -24,6 +28,10 @@ pub enum Pattern {
     /// Striped over mirror groups: every chunk file is on all members of one.
     #[n(1)]
     Mirror,
+    /// Erasure coded over targets: the first have data as with `Raid0`, the others parity. A directory with it gives new files a
+    /// mirrored layout, and the wish to be encoded.
+    #[n(2)]
+    Ec,
 }
 
 /// Where a chunk file is.
@@ -69,6 +77,10 @@ pub struct StripePattern {
     /// Largest content in bytes that is kept inline with the inode; 0 turns inlining off.
     #[n(4)]
     pub inline_bytes: u32,
+    /// The erasure code of [`Pattern::Ec`]; with [`Pattern::Mirror`] what is to be encoded once it is no longer written to.
+    #[n(5)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<ErasureCode>,
 }
 
 impl StripePattern {
@@ -93,7 +105,18 @@ impl StripePattern {
         if self.inline_bytes > Self::MAX_INLINE_BYTES {
             return Err(ErrorCode::INVALID.with("inline content is at most 64 KiB"));
         }
-        Ok(())
+        match (self.pattern, self.code) {
+            (Pattern::Ec, None) => Err(ErrorCode::INVALID.with("the pattern ec needs an erasure code")),
+            (Pattern::Raid0, Some(_)) => Err(ErrorCode::INVALID.with("files without redundancy have no erasure code")),
+            (_, Some(code)) => code.check(),
+            (_, None) => Ok(()),
+        }
+    }
+
+    /// What new files have: mirrored data where it is to be encoded later.
+    pub fn of_new_files(self) -> StripePattern {
+        let pattern = if self.pattern == Pattern::Ec { Pattern::Mirror } else { self.pattern };
+        StripePattern { pattern, ..self }
     }
 }
 
@@ -105,15 +128,17 @@ impl Default for StripePattern {
             num_targets: 4,
             pool: PoolId(1),
             inline_bytes: 4096,
+            code: None,
         }
     }
 }
 
 /// Where a file's data is; as when the file was made, unless its data was moved since.
 ///
-/// Encoded as an array of three: the number of the pattern in the low byte of an unsigned number whose other bytes count the moves,
-/// the chunk size, and the targets. A program that does not know that data can be moved takes the number for a pattern that it does not
-/// know and refuses the layout, where it would otherwise look for the data under names that the chunk files have no longer.
+/// Encoded as an array of three: the number of the pattern in the low byte of an unsigned number whose next four bytes count the moves and the
+/// two above that say the erasure code, the chunk size, and the targets. A program that does not know that data can be moved takes the number for a pattern that it does not
+/// know and refuses the layout, where it would otherwise look for the data under names that the chunk files have no longer. One that knows no
+/// erasure codes refuses layouts with one in the same way, where it would otherwise take parity for data, or change data without its parity.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Layout {
     /// How data is spread.
@@ -126,6 +151,9 @@ pub struct Layout {
     /// those of before and after are different files, also where both lie on one target.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub moves: u32,
+    /// The erasure code of [`Pattern::Ec`]; with [`Pattern::Mirror`] what the data is to be encoded with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<ErasureCode>,
 }
 
 /// A piece of a file that lies in one chunk.
@@ -143,23 +171,30 @@ pub struct Extent {
 
 impl Pattern {
     fn from_number(number: u8) -> Option<Pattern> {
-        [Pattern::Raid0, Pattern::Mirror].get(usize::from(number)).copied()
+        [Pattern::Raid0, Pattern::Mirror, Pattern::Ec].get(usize::from(number)).copied()
     }
 
     /// What a number in a layout's list of targets names.
     pub fn location(self, id: TargetId) -> DataLocation {
         match self {
-            Pattern::Raid0 => DataLocation::Target(id),
+            Pattern::Raid0 | Pattern::Ec => DataLocation::Target(id),
             Pattern::Mirror => DataLocation::Group(GroupId(id.0)),
         }
     }
 }
 
 impl StripePattern {
-    /// Writes it: six items.
+    /// Writes it: at most nine items.
     pub fn write<const N: usize>(&self, plain: &mut Plain<N>) {
-        plain.array(5).number(self.pattern as u8).number(self.chunk_bytes).number(self.num_targets);
+        plain
+            .array(if self.code.is_some() { 6 } else { 5 })
+            .number(self.pattern as u8)
+            .number(self.chunk_bytes)
+            .number(self.num_targets);
         plain.number(self.pool.0).number(self.inline_bytes);
+        if let Some(code) = self.code {
+            plain.array(2).number(code.data).number(code.parity);
+        }
     }
 
     /// Reads it as the codec does.
@@ -171,10 +206,18 @@ impl StripePattern {
             num_targets: reader.number()?,
             pool: PoolId(reader.number()?),
             inline_bytes: reader.number()?,
+            code: if fields > 5 { reader.optional(code)? } else { None },
         };
-        reader.skip_from(5, fields)?;
+        reader.skip_from(6, fields)?;
         Some(pattern)
     }
+}
+
+fn code(reader: &mut Reader<'_>) -> Option<ErasureCode> {
+    let fields = reader.array().filter(|fields| *fields >= 2)?;
+    let code = ErasureCode { data: reader.number()?, parity: reader.number()? };
+    reader.skip_from(2, fields)?;
+    Some(code)
 }
 
 fn is_zero(moves: &u32) -> bool {
@@ -200,7 +243,7 @@ impl Layout {
     const PLAIN_TARGETS: usize = 8;
 
     fn first_number(&self) -> u64 {
-        u64::from(self.pattern as u8) | u64::from(self.moves) << 8
+        u64::from(self.pattern as u8) | u64::from(self.moves) << 8 | ErasureCode::number(self.code) << 40
     }
 
     /// Writes it behind what is in `plain`, which then has what is not with the encoder yet.
@@ -224,7 +267,8 @@ impl Layout {
     pub fn read(reader: &mut Reader<'_>) -> Option<Layout> {
         let fields = reader.array().filter(|fields| *fields >= 3)?;
         let first: u64 = reader.number()?;
-        let (pattern, moves) = (Pattern::from_number(first as u8)?, u32::try_from(first >> 8).ok()?);
+        let (pattern, moves, code) =
+            (Pattern::from_number(first as u8)?, (first >> 8) as u32, ErasureCode::from_number(first >> 40)?);
         let chunk_bytes = reader.number().filter(|bytes| *bytes > 0)?;
         let number = reader.array().filter(|number| (1..=reader.left() as u64).contains(number))?;
         let mut targets = Vec::with_capacity(number as usize);
@@ -232,7 +276,8 @@ impl Layout {
             targets.push(TargetId(reader.number()?));
         }
         reader.skip_from(3, fields)?;
-        Some(Layout { pattern, chunk_bytes, targets, moves })
+        let layout = Layout { pattern, chunk_bytes, targets, moves, code };
+        layout.fits_code().then_some(layout)
     }
 
     /// Number of indices of chunk files between two moves: the low bits of an index are the stripe's number.
@@ -278,12 +323,48 @@ impl Layout {
         self.moves < other.moves
     }
 
+    /// Whether it has the targets that its pattern and its code need.
+    fn fits_code(&self) -> bool {
+        match (self.pattern, self.code) {
+            (Pattern::Ec, Some(code)) => self.targets.len() == usize::from(code.width()),
+            (Pattern::Ec, None) | (Pattern::Raid0, Some(_)) => false,
+            (Pattern::Raid0, None) | (Pattern::Mirror, _) => true,
+        }
+    }
+
+    /// Its code, if its data is encoded.
+    pub fn encoded(&self) -> Option<ErasureCode> {
+        self.code.filter(|_| self.pattern == Pattern::Ec)
+    }
+
+    /// What its data is to be encoded with, and is not yet.
+    pub fn to_encode(&self) -> Option<ErasureCode> {
+        self.code.filter(|_| self.pattern != Pattern::Ec)
+    }
+
+    /// Number of stripes that have data; those behind them have parity.
+    pub fn width(&self) -> u64 {
+        self.encoded().map_or(self.targets.len() as u64, |code| u64::from(code.data))
+    }
+
+    /// The indices of the chunk files that have data, in stripe order.
+    pub fn data_indices(&self) -> impl Iterator<Item = u16> + Clone + use<> {
+        self.indices().take(self.width() as usize)
+    }
+
     /// Refuses a layout that arithmetic or servers cannot work with.
     pub fn check(&self) -> Result<(), WireError> {
+        let mut sorted = self.targets.clone();
+        sorted.sort_unstable();
+        let twice = sorted.windows(2).any(|pair| pair[0] == pair[1]);
+        if !self.fits_code() || (self.encoded().is_some() && twice) {
+            return Err(ErrorCode::INVALID.with("encoded data has one target for each part of its code"));
+        }
         let pattern = StripePattern {
             pattern: self.pattern,
             chunk_bytes: self.chunk_bytes,
             num_targets: u16::try_from(self.targets.len()).unwrap_or(u16::MAX),
+            code: self.code,
             ..StripePattern::default()
         };
         pattern.check()
@@ -292,7 +373,7 @@ impl Layout {
     /// The pieces of `len` bytes at `offset`, in file order; pieces do not cross chunks.
     pub fn extents(&self, offset: u64, len: u64) -> impl Iterator<Item = Extent> + '_ {
         let chunk = u64::from(self.chunk_bytes);
-        let width = self.targets.len() as u64;
+        let width = self.width();
         let first = self.first_index();
         let end = offset.saturating_add(len);
         let mut at = offset;
@@ -316,86 +397,22 @@ impl Layout {
     /// Length of chunk file `index` of a file of `size` bytes without holes at its end.
     pub fn chunk_file_len(&self, index: u16, size: u64) -> u64 {
         let chunk = u64::from(self.chunk_bytes);
-        let width = self.targets.len() as u64;
+        let width = self.width();
         let (full, rest) = (size / chunk, size % chunk);
-        let stripe = self.stripe(index);
+        // Parity is as long as the first of the data.
+        let stripe = Some(self.stripe(index)).filter(|stripe| *stripe < width).unwrap_or(0);
         let mine = full / width + u64::from(full % width > stripe);
         let tail = if full % width == stripe { rest } else { 0 };
         mine * chunk + tail
     }
 
-    /// The file offset of byte `chunk_offset` of chunk file `index`.
+    /// The file offset of byte `chunk_offset` of chunk file `index`, which has data.
     pub fn file_offset(&self, index: u16, chunk_offset: u64) -> u64 {
         let chunk = u64::from(self.chunk_bytes);
         let row = chunk_offset / chunk;
-        (row * self.targets.len() as u64 + self.stripe(index)) * chunk + chunk_offset % chunk
+        (row * self.width() + self.stripe(index)) * chunk + chunk_offset % chunk
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::codec;
-    use proptest::prelude::*;
-
-    fn layout(chunk_bytes: u32, width: u16) -> Layout {
-        Layout { pattern: Pattern::Raid0, chunk_bytes, targets: (1..=width).map(TargetId).collect(), moves: 0 }
-    }
-
-    proptest! {
-        #[test]
-        fn extents_tile_the_range(shift in 16_u32..20, width in 1_u16..7, offset in 0_u64..50_000_000, len in 0_u64..9_000_000, moves in 0_u32..200) {
-            let layout = Layout { moves, ..layout(1 << shift, width) };
-            let mut at = offset;
-            for extent in layout.extents(offset, len) {
-                prop_assert_eq!(extent.file_offset, at);
-                prop_assert!(extent.len > 0 && extent.len <= 1 << shift);
-                prop_assert_eq!(layout.file_offset(extent.index, extent.chunk_offset), at);
-                at += extent.len;
-            }
-            prop_assert_eq!(at, offset + len);
-        }
-
-        #[test]
-        fn chunk_file_lengths_add_up(shift in 16_u32..20, width in 1_u16..7, size in 0_u64..50_000_000) {
-            let layout = layout(1 << shift, width);
-            let total: u64 = (0..width).map(|index| layout.chunk_file_len(index, size)).sum();
-            prop_assert_eq!(total, size);
-            let mut ends = vec![0; width as usize];
-            for extent in layout.extents(0, size) {
-                ends[extent.index as usize] = extent.chunk_offset + extent.len;
-            }
-            for index in 0..width {
-                prop_assert_eq!(ends[index as usize], layout.chunk_file_len(index, size));
-            }
-        }
-    }
-
-    #[test]
-    fn patterns_are_checked() {
-        assert!(StripePattern::default().check().is_ok());
-        for chunk_bytes in [0, 4096, 100_000, 1 << 31] {
-            assert!(StripePattern { chunk_bytes, ..Default::default() }.check().is_err());
-        }
-        assert!(StripePattern { num_targets: 0, ..Default::default() }.check().is_err());
-    }
-
-    #[test]
-    fn a_layout_that_was_moved_has_other_names_and_is_refused_by_who_does_not_know_moves() {
-        let first = layout(1 << 16, 3);
-        let moved = Layout { moves: 65, ..first.clone() };
-        assert_eq!(first.indices().collect::<Vec<_>>(), [0, 1, 2]);
-        assert_eq!(moved.indices().collect::<Vec<_>>(), [1024, 1025, 1026]);
-        assert!(
-            first.has(2) && !first.has(3) && !first.has(1024) && moved.has(1026) && !moved.has(2) && !moved.has(1027)
-        );
-        assert!(first.is_before(&moved) && !moved.is_before(&first) && !first.is_before(&first));
-        assert_eq!(moved.location(1025), first.location(1));
-        let (bytes, before) = (codec::encode(&moved), codec::encode(&first));
-        assert_eq!(
-            (codec::decode::<Layout>(&bytes).unwrap(), codec::decode::<Layout>(&before).unwrap()),
-            (moved, first)
-        );
-        assert_eq!((&before[..2], &bytes[..2]), (&[0x83, 0][..], &[0x83, 0x19][..]), "a number above all patterns");
-    }
-}
+mod tests;

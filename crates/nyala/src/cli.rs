@@ -227,6 +227,8 @@ pub enum EntryCommand {
     Find(entry_find::EntryFindArgs),
     /// Move files' data to other targets, mirror groups or pools; names, inodes and content stay
     Migrate(entry_migrate_args::EntryMigrateArgs),
+    /// Erasure code files that are to be, or that are named with a code; with --repair also what is encoded, from what can be read
+    Encode(entry_encode::EntryEncodeArgs),
 }
 
 /// `nyala health …`
@@ -345,6 +347,7 @@ fn run_entry(command: EntryCommand, output: Output) -> Outcome {
         EntryCommand::Create(command) => entry_create::run(command, output),
         EntryCommand::Find(args) => entry_find::run(args, output),
         EntryCommand::Migrate(args) => entry_migrate::run(args, output),
+        EntryCommand::Encode(args) => entry_encode::run(args, output),
     }
 }
 

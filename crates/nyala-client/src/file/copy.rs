@@ -34,8 +34,8 @@ struct Piece {
 fn piece(from: &Layout, from_offset: u64, to: &Layout, offset: u64, len: u64) -> Option<Piece> {
     let len = len.min(u64::from(MAX_IO_BYTES));
     let (a, b) = (from.extents(from_offset, len).next()?, to.extents(offset, len).next()?);
-    // Members of a mirror group would have to copy at the same moment.
-    let single = matches!(from.location(a.index), DataLocation::Target(_));
+    // Members of a mirror group would have to copy at the same moment; a target may have lost its part of encoded data.
+    let single = matches!(from.location(a.index), DataLocation::Target(_)) && from.encoded().is_none();
     let same = single && from.location(a.index) == to.location(b.index);
     let len = a.len.min(b.len);
     same.then_some(Piece { from: (a.index, a.chunk_offset), to: (b.index, b.chunk_offset), len })
@@ -198,6 +198,7 @@ mod tests {
             chunk_bytes: 65_536,
             targets: targets.iter().map(|&target| TargetId(target)).collect(),
             moves: 0,
+            code: None,
         };
         let (one, other) = (layout(&[1, 2]), layout(&[2, 1]));
         let whole = Piece { from: (0, 0), to: (0, 0), len: 65_536 };

@@ -3,13 +3,13 @@
 //! The copy that a move of data makes. Failure model: [`crate::file::move_data`].
 
 use crate::error::{Error, Result};
-use crate::file::ops::FileOps;
-use crate::file::space::NO_SUCH_ADDRESS;
+use crate::file::move_purpose::Way;
+use crate::file::ops::{FileOps, NO_SUCH_ADDRESS};
 use crate::file::state::{File, MAX_UNIT};
 use crate::rpc::storage::ChunkRange;
 use crate::writeback::logic::unsynced::{Unsynced, Written};
 use nyala_wire::storage::WriteVerifier;
-use nyala_wire::{ErrorCode, Layout, SessionId};
+use nyala_wire::{Layout, SessionId};
 use std::ops::Range;
 use std::sync::Arc;
 use tokio::task::JoinSet;
@@ -28,13 +28,18 @@ pub(super) struct Move<'a> {
     pub(super) to: Arc<Layout>,
     pub(super) size: u64,
     pub(super) unsynced: Unsynced,
+    pub(super) way: Way,
 }
 
 impl Move<'_> {
-    /// Copies everything and has it on disk.
-    pub(super) async fn copy_all(&mut self, moved: &dyn Fn(u64)) -> Result<u64> {
-        self.ops.writeback.cut(self.file, &self.to, 0, self.session).await?;
-        let copied = match self.copy(moved).await {
+    /// What an earlier attempt left goes.
+    pub(super) async fn begin(&self) -> Result<()> {
+        self.ops.writeback.cut(self.file, &self.to, 0, self.session).await
+    }
+
+    /// Has on disk what was copied.
+    pub(super) async fn finish(&self, copied: Result<u64>) -> Result<u64> {
+        let copied = match copied {
             Ok(bytes) => self.sync().await.map(|()| bytes),
             Err(error) => Err(error),
         };
@@ -51,15 +56,16 @@ impl Move<'_> {
         }
     }
 
-    async fn copy(&mut self, moved: &dyn Fn(u64)) -> Result<u64> {
+    /// Copies everything.
+    pub(super) async fn copy(&mut self, moved: &impl Fn(u64)) -> Result<u64> {
         let (mut at, mut bytes) = (0, 0);
         while let Some(data) = self.data_behind(at).await? {
             at = data.end;
             let mut pieces = JoinSet::new();
             let (mut from, mut failed) = (data.start, None);
             loop {
-                if self.ops.delegations.lock(self.file.inode).is_going(self.file.inode) {
-                    failed.get_or_insert_with(in_use);
+                if let Err(error) = self.way.is_free(self.ops, self.file) {
+                    failed.get_or_insert(error);
                 }
                 while failed.is_none() && from < data.end && pieces.len() < AT_ONCE {
                     let piece = from..data.end.min((from / PIECE + 1) * PIECE);
@@ -82,7 +88,7 @@ impl Move<'_> {
         Ok(bytes)
     }
 
-    fn stored(&mut self, index: u16, verifier: WriteVerifier) {
+    pub(super) fn stored(&mut self, index: u16, verifier: WriteVerifier) {
         self.unsynced.record_write(index, verifier);
     }
 
@@ -90,6 +96,10 @@ impl Move<'_> {
     async fn data_behind(&self, at: u64) -> Result<Option<Range<u64>>> {
         if at >= self.size {
             return Ok(None);
+        }
+        if self.from.encoded().is_some() {
+            // Where its holes are is not asked of targets that may be away.
+            return Ok(Some(at..self.size));
         }
         let start = match self.ops.seek(self.file, at, false).await {
             Ok(start) => start,
@@ -106,9 +116,9 @@ impl Move<'_> {
         range: Range<u64>,
     ) -> impl Future<Output = Result<(u64, Vec<(u16, WriteVerifier)>)>> + Send + use<> {
         let (ops, inode, session) = (self.ops.clone(), self.file.inode, self.session);
-        let (from, to) = (self.from.clone(), self.to.clone());
+        let (from, to, size) = (self.from.clone(), self.to.clone(), self.size);
         async move {
-            let data = ops.fetch(inode, &from, range.clone()).await?;
+            let data = ops.fetch(inode, (&from, size), range.clone()).await?;
             let (mut at, mut stored) = (range.start, Vec::new());
             for bytes in data.into_pieces() {
                 let mut left = bytes;
@@ -116,6 +126,9 @@ impl Move<'_> {
                     let Some(extent) = to.extents(at, left.len() as u64).next() else { break };
                     let part = left.split_to(extent.len.min(MAX_UNIT) as usize);
                     at += part.len() as u64;
+                    if from.encoded().is_some() && part.iter().all(|byte| *byte == 0) {
+                        continue;
+                    }
                     let location = to.location(extent.index);
                     let chunk = ChunkRange { inode, location, index: extent.index, offset: extent.chunk_offset };
                     stored.push((extent.index, ops.cluster.write_bulk(chunk, part, session).await?));
@@ -131,9 +144,4 @@ impl Move<'_> {
         let synced = self.ops.writeback.sync_indices(self.file.inode, &self.to, written).await?;
         synced.lost.map_or(Ok(()), Err)
     }
-}
-
-/// Somebody else has it, or wants it.
-pub(super) fn in_use() -> Error {
-    Error::refused(ErrorCode::AGAIN, "others use the file; try again when they have closed it")
 }

@@ -12,7 +12,9 @@
 use crate::delegation::admission::Access;
 use crate::delegation::logic::delegations::Need;
 use crate::error::{Error, Result};
-use crate::file::move_copy::{Move, in_use};
+use crate::file::encode_copy;
+use crate::file::move_copy::Move;
+use crate::file::move_purpose::{Purpose, Way, in_use};
 use crate::file::ops::FileOps;
 use crate::file::state::File;
 use crate::rpc::bound::Bound;
@@ -32,7 +34,8 @@ pub(crate) async fn move_data(
     ops: &Arc<FileOps>,
     file: &Arc<File>,
     to: &Destination,
-    moved: &dyn Fn(u64),
+    purpose: Purpose,
+    moved: &impl Fn(u64),
 ) -> Result<(u64, Layout)> {
     if !ops.ctx.config.delegations {
         return Err(Error::refused(ErrorCode::NOT_SUPPORTED, "a client without delegations moves no data"));
@@ -47,8 +50,8 @@ pub(crate) async fn move_data(
     };
     let to = Arc::new(destination(ops, file.inode, to).await?);
     let (session, unsynced) = (admission.session, Unsynced::default());
-    let mut work = Move { ops, file, session, from, to, size, unsynced };
-    let bytes = if inline { 0 } else { work.copy_all(moved).await? };
+    let mut work = Move { ops, file, session, from, to, size, unsynced, way: Way::new(purpose) };
+    let bytes = if inline { 0 } else { copy(&mut work, moved).await? };
     let op = MetaOp::MoveData { inode: file.inode, layout: (*work.to).clone() };
     let bound = Bound::new(file.inode, session);
     match ops.cluster.meta_bound("move a file's data", op, Want::NOTHING, bound).await.map(|answer| answer.reply) {
@@ -65,6 +68,16 @@ pub(crate) async fn move_data(
     // What is known of it is asked for before it is used again.
     file.state.lock().unload();
     Ok((bytes, (*work.to).clone()))
+}
+
+/// Copies everything and has it on disk.
+async fn copy(work: &mut Move<'_>, moved: &impl Fn(u64)) -> Result<u64> {
+    work.begin().await?;
+    let copied = match work.to.encoded() {
+        Some(code) => encode_copy::encode(work, code, moved).await,
+        None => work.copy(moved).await,
+    };
+    work.finish(copied).await
 }
 
 async fn destination(ops: &Arc<FileOps>, inode: InodeId, to: &Destination) -> Result<Layout> {

@@ -13,6 +13,7 @@ use crate::delegation::admission::Access;
 use crate::delegation::cache::Note;
 use crate::delegation::logic::delegations::Need;
 use crate::error::{Error, Result};
+use crate::file::encode;
 use crate::file::ops::FileOps;
 use crate::file::state::File;
 use crate::rpc::failure::unexpected_reply;
@@ -142,6 +143,7 @@ impl FileOps {
                 DelegationMode::None
             }
         };
+        encode::opened(self, &file, options.write || options.append).await?;
         Ok(opened)
     }
 

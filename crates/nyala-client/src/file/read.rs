@@ -12,6 +12,7 @@ use crate::file::logic::inline;
 use crate::file::logic::read_ahead::{Plan, Stream};
 use crate::file::ops::FileOps;
 use crate::file::read_cache::Segment;
+use crate::file::read_encoded::{Piece, read_encoded};
 use crate::file::state::content::Content;
 use crate::file::state::{File, FileState};
 use crate::rpc::logic::segments::Segments;
@@ -19,11 +20,14 @@ use crate::rpc::storage::ChunkRange;
 use crate::writeback::logic::ranges::RangeSet;
 use bytes::Bytes;
 use nyala_wire::storage::MAX_IO_BYTES;
-use nyala_wire::{InodeId, Layout};
+use nyala_wire::{ErrorCode, InodeId, Layout};
 use parking_lot::Mutex;
 use std::ops::Range;
 use std::sync::Arc;
 use tokio::task::JoinSet;
+
+/// Reads of data that was moved meanwhile.
+const TRIES: usize = 4;
 
 /// Where a part of a read comes from.
 enum Source {
@@ -35,6 +39,7 @@ enum Source {
 struct Noted {
     range: Range<u64>,
     layout: Arc<Layout>,
+    size: u64,
     unsent: Vec<(u64, Bytes)>,
     sources: Vec<Source>,
     ahead: Vec<Arc<Segment>>,
@@ -42,6 +47,24 @@ struct Noted {
 
 impl FileOps {
     pub(crate) async fn read(
+        self: &Arc<FileOps>,
+        file: &Arc<File>,
+        stream: &Mutex<Stream>,
+        offset: u64,
+        len: usize,
+        buffered: bool,
+    ) -> Result<Segments> {
+        // What was encoded is moved under the eyes of readers when somebody is about to write to it: it is elsewhere now.
+        for _ in 1..TRIES {
+            match self.read_as_known(file, stream, offset, len, buffered).await {
+                Err(error) if error.is(ErrorCode::STALE) => {}
+                done => return done,
+            }
+        }
+        self.read_as_known(file, stream, offset, len, buffered).await
+    }
+
+    async fn read_as_known(
         self: &Arc<FileOps>,
         file: &Arc<File>,
         stream: &Mutex<Stream>,
@@ -76,7 +99,8 @@ impl FileOps {
         }
         for segment in &noted.ahead {
             let (ops, inode, layout, segment) = (self.clone(), file.inode, noted.layout.clone(), segment.clone());
-            tokio::spawn(async move { ops.fill(inode, &layout, &segment).await.map(drop) });
+            let size = noted.size;
+            tokio::spawn(async move { ops.fill(inode, (&layout, size), &segment).await.map(drop) });
         }
         self.gather(file.inode, noted).await
     }
@@ -88,7 +112,8 @@ impl FileOps {
         let unsent = state.written().unsent(range.clone());
         let mut own = RangeSet::default();
         unsent.iter().for_each(|(at, data)| own.insert(*at..*at + data.len() as u64));
-        let mut noted = Noted { range: range.clone(), layout, unsent, sources: Vec::new(), ahead: Vec::new() };
+        let size = state.size();
+        let mut noted = Noted { range: range.clone(), layout, size, unsent, sources: Vec::new(), ahead: Vec::new() };
         if own.gaps(range.clone()).is_empty() {
             return Ok(noted);
         }
@@ -147,15 +172,16 @@ impl FileOps {
     async fn fill<'a>(
         self: &Arc<FileOps>,
         inode: InodeId,
-        layout: &Layout,
+        place: (&Arc<Layout>, u64),
         segment: &'a Segment,
     ) -> Result<&'a Segments> {
-        let fetched = segment.content.get_or_init(|| self.fetch(inode, layout, segment.range.clone())).await;
+        let fetched = segment.content.get_or_init(|| self.fetch(inode, place, segment.range.clone())).await;
         fetched.as_ref().map_err(Clone::clone)
     }
 
     async fn gather(self: &Arc<FileOps>, inode: InodeId, noted: Noted) -> Result<Segments> {
         let Range { start, end } = noted.range;
+        let place = (&noted.layout, noted.size);
         let mut out = Segments::new(start);
         if noted.sources.is_empty() {
             out.push_zeros(end - start);
@@ -163,15 +189,15 @@ impl FileOps {
         for source in &noted.sources {
             match source {
                 Source::Direct(range) => {
-                    let part = self.fetch(inode, &noted.layout, range.clone()).await?;
+                    let part = self.fetch(inode, place, range.clone()).await?;
                     out.push_part(&part, start, end);
                 }
-                Source::Cached(segment) => match self.fill(inode, &noted.layout, segment).await {
+                Source::Cached(segment) => match self.fill(inode, place, segment).await {
                     Ok(part) => out.push_part(part, start, end),
                     // Something in the segment cannot be read; that is this read's business only if it asked for it.
                     Err(_) => {
                         let wanted = segment.range.start.max(start)..segment.range.end.min(end);
-                        let part = self.fetch(inode, &noted.layout, wanted).await?;
+                        let part = self.fetch(inode, place, wanted).await?;
                         out.push_part(&part, start, end);
                     }
                 },
@@ -181,11 +207,11 @@ impl FileOps {
         Ok(out)
     }
 
-    /// Reads a range from storage; pieces on several targets or longer than one request side by side.
+    /// Reads a range of a file with this layout and size from storage; pieces on several targets or longer than one request side by side.
     pub(crate) async fn fetch(
         self: &Arc<FileOps>,
         inode: InodeId,
-        layout: &Layout,
+        (layout, size): (&Arc<Layout>, u64),
         range: Range<u64>,
     ) -> Result<Segments> {
         let mut pieces = Vec::new();
@@ -195,18 +221,18 @@ impl FileOps {
                 let len = (extent.len - done).min(u64::from(MAX_IO_BYTES));
                 let location = layout.location(extent.index);
                 let chunk = ChunkRange { inode, location, index: extent.index, offset: extent.chunk_offset + done };
-                pieces.push((chunk, len, extent.file_offset + done));
+                pieces.push(Piece { chunk, len, at: extent.file_offset + done });
                 done += len;
             }
         }
-        if let [(chunk, len, at)] = pieces[..] {
-            return self.cluster.read_bulk(chunk, len, at).await;
+        if let [piece] = pieces[..] {
+            return self.read_piece(layout, size, piece).await;
         }
         let mut reads = JoinSet::new();
         let mut parts = vec![None; pieces.len()];
-        for (number, (chunk, len, at)) in pieces.into_iter().enumerate() {
-            let ops = self.clone();
-            reads.spawn(async move { (number, ops.cluster.read_bulk(chunk, len, at).await) });
+        for (number, piece) in pieces.into_iter().enumerate() {
+            let (ops, layout) = (self.clone(), layout.clone());
+            reads.spawn(async move { (number, ops.read_piece(&layout, size, piece).await) });
         }
         while let Some(done) = reads.join_next().await {
             let (number, part) = done.map_err(|_| Error::ShutDown)?;
@@ -215,6 +241,13 @@ impl FileOps {
         let mut out = Segments::new(range.start);
         parts.iter().flatten().for_each(|part| out.push_part(part, range.start, range.end));
         Ok(out)
+    }
+
+    async fn read_piece(self: &Arc<FileOps>, layout: &Arc<Layout>, size: u64, piece: Piece) -> Result<Segments> {
+        match layout.encoded() {
+            Some(code) => read_encoded(self, (layout, code), size, piece).await,
+            None => self.cluster.read_bulk(piece.chunk, piece.len, piece.at).await,
+        }
     }
 
     pub(crate) async fn read_direct(
@@ -237,7 +270,10 @@ impl FileOps {
         self.ctx.stats.read_bytes.add(end - offset);
         match &reply.inline {
             Some(content) => out.push(inline::read(&content.data, offset..end)),
-            None => out = self.fetch(file.inode, &reply.layout, offset..end).await?,
+            None => {
+                let layout = Arc::new(reply.layout.clone());
+                out = self.fetch(file.inode, (&layout, reply.attr.size), offset..end).await?;
+            }
         }
         unsent.into_iter().for_each(|(at, bytes)| out.overlay(at, bytes));
         Ok(out)

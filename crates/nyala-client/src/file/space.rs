@@ -8,8 +8,9 @@
 use crate::delegation::admission::Access;
 use crate::delegation::logic::delegations::Need;
 use crate::error::{Error, Result};
+use crate::file::encode;
 use crate::file::logic::minimal_acl;
-use crate::file::ops::FileOps;
+use crate::file::ops::{FileOps, NO_SUCH_ADDRESS};
 use crate::file::state::File;
 use crate::file::state::content::Content;
 use crate::file::state::pending_attrs::can_wait;
@@ -29,12 +30,27 @@ use tokio::task::JoinSet;
 const KEEP_SIZE: i32 = 1;
 const PUNCH_HOLE: i32 = 2;
 const ZERO_RANGE: i32 = 16;
-/// ENXIO: nothing at or behind that offset.
-pub(super) const NO_SUCH_ADDRESS: ErrorCode = ErrorCode(6);
 
 impl FileOps {
     /// Changes attributes; a new size or modification time comes after everything this client wrote before.
     pub(crate) async fn setattr(self: &Arc<FileOps>, inode: InodeId, set: SetAttr) -> Result<Attr> {
+        if set.size.is_none() {
+            return self.setattr_as_it_is(inode, set).await;
+        }
+        let using = Using { ops: self, file: self.files.acquire(inode) };
+        let _coding = using.file.coding.lock().await;
+        match self.setattr_as_it_is(inode, set.clone()).await {
+            Err(error) if error.is(ErrorCode::NOT_SUPPORTED) => {
+                // Encoded, and somebody else may have done that.
+                self.delegations.file_info(&using.file).await?;
+                encode::make_writable_locked(self, &using.file).await?;
+                self.setattr_as_it_is(inode, set).await
+            }
+            done => done,
+        }
+    }
+
+    async fn setattr_as_it_is(self: &Arc<FileOps>, inode: InodeId, set: SetAttr) -> Result<Attr> {
         // The rest may be done again under another session: it says what is to be, not what was written.
         let session = if set.size.is_some() { self.cluster.accepting(inode) } else { UNBOUND };
         let mut bound = Bound { fresh: true, ..Bound::new(inode, session) };
@@ -286,6 +302,10 @@ impl FileOps {
                 false => Err(behind()),
             };
         }
+        if layout.encoded().is_some() {
+            // All of it counts as data: a target that would know of a hole may be away.
+            return Ok(if hole { size } else { offset });
+        }
         let mut asks = JoinSet::new();
         for index in layout.indices() {
             let chunk = ChunkRange { inode: file.inode, location: layout.location(index), index, offset: 0 };
@@ -359,7 +379,7 @@ mod tests {
         #[test]
         fn the_first_byte_at_or_behind(width in 1_u16..6, offset in 0_u64..3_000_000) {
             let targets = (1..=width).map(TargetId).collect();
-            let layout = Layout { pattern: Pattern::Raid0, chunk_bytes: 65_536, targets, moves: 0 };
+            let layout = Layout { pattern: Pattern::Raid0, chunk_bytes: 65_536, targets, moves: 0, code: None };
             for index in 0..width {
                 let at = first_at(&layout, index, offset);
                 prop_assert!(layout.file_offset(index, at) >= offset);

@@ -50,6 +50,8 @@ pub(crate) struct File {
     pub(crate) changed: Notify,
     /// Something is new about the delegation, or about who works under it.
     pub(crate) news: Notify,
+    /// Held while the data is moved to be encoded or written to, and while its size is set.
+    pub(crate) coding: tokio::sync::Mutex<()>,
     /// Held while a delegation is asked for.
     pub(crate) asking: tokio::sync::Mutex<()>,
     /// Held while bytes are added to the end.
@@ -89,6 +91,7 @@ impl File {
             state: Mutex::new(FileState::new()),
             changed: Notify::new(),
             news: Notify::new(),
+            coding: tokio::sync::Mutex::new(()),
             asking: tokio::sync::Mutex::new(()),
             appending: tokio::sync::Mutex::new(()),
             claiming: Arc::default(),
@@ -190,9 +193,8 @@ impl FileState {
         self.attrs.take(attr, now_ms);
     }
 
-    /// Takes in the answer to something that was sent of the file in the background, after so many changes of attributes:
-    /// another may have overtaken it here. The server's ctime never goes back, so it says too which is older; then neither is
-    /// believed for long.
+    /// Takes in the answer to something that was sent of the file in the background, after so many changes of attributes: another may have overtaken it here.
+    /// The server's ctime never goes back, so it says too which is older; then neither is believed for long.
     pub(crate) fn take_sent_attr(&mut self, attr: &Attr, altered: u64, now_ms: u64) {
         if altered != self.attrs.altered() || self.attrs.known().is_some_and(|known| known.ctime > attr.ctime) {
             self.attrs.invalidate();
@@ -201,9 +203,8 @@ impl FileState {
         self.take_attr(attr, now_ms);
     }
 
-    /// Lays own changes that the server does not know of over attributes. `taken`: the attributes were taken in here, and
-    /// what is known of the size is no older than they are. Else that is so only while a delegation is held: a size that was
-    /// known under one that is gone is not one.
+    /// Lays own changes that the server does not know of over attributes. `taken`: the attributes were taken in here, and what is known of the size is no
+    /// older than they are. Else that is so only while a delegation is held: a size that was known under one that is gone is not one.
     pub(crate) fn overlay(&self, attr: &mut Attr, taken: bool) {
         if self.is_known() {
             let size = if taken || self.is_loaded() { self.size } else { attr.size };
@@ -468,8 +469,7 @@ impl FileState {
         self.content.pushed(version, data);
     }
 
-    /// The server has cut or extended the file to `size`, and says what its attributes are since. `undisturbed`: nothing else
-    /// was acknowledged meanwhile.
+    /// The server has cut or extended the file to `size`, and says what its attributes are since. `undisturbed`: nothing else was acknowledged meanwhile.
     pub(crate) fn truncated(&mut self, size: u64, attr: &Attr, undisturbed: bool, now_ms: u64) {
         self.generation += 1;
         self.commit.note_usage(size > self.size);

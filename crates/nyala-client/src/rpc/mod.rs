@@ -28,3 +28,4 @@ pub(crate) mod session_close;
 pub(crate) mod sessions;
 pub(crate) mod show;
 pub(crate) mod storage;
+pub(crate) mod unit;

@@ -38,6 +38,12 @@ impl Retry {
         Retry { what, started: Instant::now(), call, pause: FIRST_PAUSE, bound: None, keeps: false }
     }
 
+    /// Of what somebody else can do as well.
+    pub(crate) fn within(what: &'static str, limit: Duration) -> Retry {
+        let call = deadline::of_this_call();
+        Retry { call: call.into_iter().chain(Instant::now().checked_add(limit)).min(), ..Retry::new(what) }
+    }
+
     /// Of a change that is bound to a session.
     pub(crate) fn bound(what: &'static str, bound: Bound) -> Retry {
         Retry { bound: Some(bound), ..Retry::keeping(what) }

@@ -37,7 +37,7 @@ const WRITES_PER_TARGET: usize = 16;
 /// Parts of a chunk file of this length are read from the members of a mirror group in turn.
 const SPREAD_BYTES: u64 = 4 << 20;
 /// Damaged reads before giving up.
-const MAX_DAMAGED: u32 = 5;
+pub(super) const MAX_DAMAGED: u32 = 5;
 
 /// A range of a chunk file.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +58,7 @@ impl ChunkRange {
     }
 
     /// The body of a request for what is there.
-    fn read_request(&self, len: u64, verify: bool) -> Bytes {
+    pub(super) fn read_request(&self, len: u64, verify: bool) -> Bytes {
         let header = ReadHeader {
             target: self.target().0.into(),
             index: self.index.into(),
@@ -114,7 +114,7 @@ impl Cluster {
     }
 
     /// Sends to a target until it answers with success or an error that repetition does not cure. `uses`: whose chunks are used, and how.
-    async fn storage_call(
+    pub(super) async fn storage_call(
         self: &Arc<Cluster>,
         what: &'static str,
         (target, uses): (TargetId, Uses<'_>),
@@ -282,7 +282,7 @@ impl Cluster {
         }
     }
 
-    fn bad_data(&self, chunk: ChunkRange) -> Error {
+    pub(super) fn bad_data(&self, chunk: ChunkRange) -> Error {
         let name = self
             .observer()
             .and_then(|observer| observer.name_of(chunk.inode))

@@ -11,6 +11,7 @@ mod commits;
 mod content;
 mod delegations;
 mod durable;
+mod encoded;
 mod ended;
 mod fake;
 mod faults;

@@ -54,7 +54,7 @@ fn e2e_flipped_byte_is_eio() {
     let targets: Vec<u64> =
         entry["stripe"]["targets"].as_array().unwrap().iter().map(|id| id.as_u64().unwrap()).collect();
     let ids = targets.iter().map(|id| TargetId(*id as u16)).collect();
-    let layout = Layout { pattern: Pattern::Raid0, chunk_bytes: 512 << 10, targets: ids, moves: 0 };
+    let layout = Layout { pattern: Pattern::Raid0, chunk_bytes: 512 << 10, targets: ids, moves: 0, code: None };
     cluster.stop_service("mount");
 
     // In the first block, in the middle of a chunk, and in the short block at the end of the file.

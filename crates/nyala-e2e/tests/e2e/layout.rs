@@ -87,7 +87,7 @@ fn e2e_stripe_layout_on_disk() {
     let inode = entry["inode"].as_str().unwrap_or_else(|| panic!("the inode is text: {entry}")).to_owned();
     let dirs = target_dirs(&cluster);
     let ids = targets.iter().map(|id| TargetId(u16::try_from(*id).unwrap())).collect();
-    let layout = Layout { pattern: Pattern::Raid0, chunk_bytes: CHUNK, targets: ids, moves: 0 };
+    let layout = Layout { pattern: Pattern::Raid0, chunk_bytes: CHUNK, targets: ids, moves: 0, code: None };
     let mut rebuilt = vec![0_u8; LEN];
     for (index, target) in targets.iter().enumerate() {
         let index = index as u16;

@@ -34,7 +34,8 @@ impl Class for ChunkMissing {
 
     fn look(&self, object: &Object, report: &mut Report) {
         let Some(record) = object.record.as_ref().filter(|record| record.inline_version.is_none()) else { return };
-        let Some(layout) = record.layout.as_ref() else { return };
+        // What encoded files lack is a finding of its own.
+        let Some(layout) = record.layout.as_ref().filter(|layout| layout.encoded().is_none()) else { return };
         // A file that takes less than its size has holes.
         if record.allocated.is_some_and(|bytes| bytes < record.size) {
             return;

@@ -34,6 +34,7 @@ mod name_kind;
 mod name_misplaced;
 mod names_without_directory;
 mod open_stray;
+mod part_lost;
 mod prepared_stuck;
 mod replies_stray;
 mod row_foreign;
@@ -79,6 +80,7 @@ pub const CLASSES: &[&dyn Class] = &[
     &chunk_unexpected::ChunkUnexpected,
     &chunk_excess::ChunkExcess,
     &chunk_missing::ChunkMissing,
+    &part_lost::PartLost,
     &mirror_tables::MirrorTables,
     &mirror_chunk::MirrorChunk,
 ];

@@ -85,6 +85,7 @@ impl World {
             chunk_bytes: 1 << 16,
             targets: vec![TargetId(101), TargetId(102)],
             moves: 0,
+            code: None,
         };
         let file = |inode| InodeFact { layout: Some(layout.clone()), ..record(inode, FileKind::File) };
         let records = [

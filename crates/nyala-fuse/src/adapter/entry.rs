@@ -134,8 +134,13 @@ mod tests {
             ctime: time,
             btime: time,
         };
-        let layout =
-            layout.map(|(pattern, id)| Layout { pattern, chunk_bytes: 1 << 20, targets: vec![TargetId(id)], moves: 0 });
+        let layout = layout.map(|(pattern, id)| Layout {
+            pattern,
+            chunk_bytes: 1 << 20,
+            targets: vec![TargetId(id)],
+            moves: 0,
+            code: None,
+        });
         EntryInfo {
             attr,
             meta_target: TargetId(1),

@@ -149,6 +149,7 @@ impl SettingsView {
                 num_targets: p.num_targets,
                 pool: nyala_wire::PoolId(p.pool),
                 inline_bytes: p.inline_bytes,
+                code: before.default_pattern.code.filter(|_| p.pattern == before.default_pattern.pattern),
             },
             placement: s.placement,
             heartbeat_ms: s.heartbeat_ms,

@@ -78,6 +78,10 @@ fn resize(change: &mut Change, inode: InodeId, size: u64, now: Time) -> Step<()>
                 file.inline_version = Some(version + 1);
             }
         }
+        None if file.layout.encoded().is_some() => {
+            // Parity would not fit what is left: the client moves the data to a layout that can be changed first.
+            return Err(ErrorCode::NOT_SUPPORTED.with("the size of an encoded file is not changed").into());
+        }
         // Also when the size grows: what an interrupted write left behind the end must not show.
         None => change.put_record(
             keys::truncate(inode),

@@ -28,6 +28,9 @@ pub fn commit(change: &mut Change, env: &Env, commit: &Commit) -> Step<MetaReply
     if commit.end.is_some_and(|end| end > MAX_FILE_BYTES) {
         return Err(ErrorCode::FILE_TOO_BIG.into());
     }
+    if file.layout.encoded().is_some() && commit.end.is_some_and(|end| end > record.size) {
+        return Err(ErrorCode::STALE.with("the file was encoded meanwhile, and nobody wrote to it").into());
+    }
     match (commit.spilled, file.inline_version) {
         (Some(spilled), Some(version)) if spilled != version => return Err(ErrorCode::INLINE_CONFLICT.into()),
         (Some(_), Some(_)) => inline::remove(change, commit.inode)?,

@@ -7,8 +7,8 @@
 
 use super::env::Env;
 use crate::change::Step;
-use nyala_wire::map::{Consistency, Group, MemberState, Target, TargetKind};
-use nyala_wire::{DataLocation, ErrorCode, Layout, Pattern, StripePattern, TargetId};
+use nyala_wire::map::{Consistency, Group, MemberState, Placement, Target, TargetKind};
+use nyala_wire::{DataLocation, ErasureCode, ErrorCode, Layout, Pattern, StripePattern, TargetId};
 
 impl Env<'_> {
     /// Whether a pool has storage that is only away for now, as after a restart of everything: targets, or for mirrored
@@ -39,7 +39,9 @@ impl Env<'_> {
 
     /// Where the data of a file is that is made again: as it was told, if that can be.
     pub fn layout_again(&self, pattern: &StripePattern, told: &Layout) -> Step<Layout> {
-        let fits = told.pattern == pattern.pattern && told.chunk_bytes == pattern.chunk_bytes;
+        let of_new = pattern.of_new_files();
+        let same = told.pattern == of_new.pattern && told.code == of_new.code;
+        let fits = same && told.chunk_bytes == pattern.chunk_bytes;
         if !fits || !self.is_usable(told) {
             return Err(ErrorCode::STALE.with("a file cannot be made again with the layout that it had").into());
         }
@@ -48,6 +50,9 @@ impl Env<'_> {
 
     /// The same without these targets or groups.
     pub fn layout_elsewhere(&self, pattern: &StripePattern, avoid: &[TargetId]) -> Step<Layout> {
+        if let Some(code) = pattern.code.filter(|_| pattern.pattern == Pattern::Ec) {
+            return self.layout_encoded(pattern, code, avoid);
+        }
         // All that there are, in the order in which they would be chosen.
         let mut layout = self.layout(&StripePattern { num_targets: StripePattern::MAX_TARGETS, ..*pattern })?;
         layout.targets.retain(|target| !avoid.contains(target));
@@ -59,8 +64,26 @@ impl Env<'_> {
         Ok(layout)
     }
 
-    /// Where a new file's data will be.
+    /// Where encoded data can be: each part on a target of its own, and no two on one node before every node has one.
+    fn layout_encoded(&self, pattern: &StripePattern, code: ErasureCode, avoid: &[TargetId]) -> Step<Layout> {
+        let all = StripePattern { num_targets: StripePattern::MAX_TARGETS, ..*pattern };
+        let mut targets = self.placement.choose(&all, Placement::RandomInternode, &[], self.random, 0);
+        targets.retain(|target| !avoid.contains(target));
+        let (there, needed) = (targets.len(), usize::from(code.width()));
+        if there < needed {
+            let ErasureCode { data, parity } = code;
+            let why = format!(
+                "{data}+{parity} needs {needed} storage targets of the pool that can take data, and there are {there}"
+            );
+            return Err(ErrorCode::NO_SPACE.with(why).into());
+        }
+        targets.truncate(needed);
+        Ok(Layout { pattern: Pattern::Ec, chunk_bytes: pattern.chunk_bytes, targets, moves: 0, code: Some(code) })
+    }
+
+    /// Where a new file's data will be. What is to be encoded is mirrored first.
     pub fn layout(&self, pattern: &StripePattern) -> Step<Layout> {
+        let pattern = &pattern.of_new_files();
         let targets = self.placement.choose(pattern, self.map.settings.placement, &[], self.random, 0);
         if targets.is_empty() && self.is_pool_away(pattern) {
             return Err(ErrorCode::NOT_READY.with("no storage of the directory's pool is online now").into());
@@ -70,6 +93,7 @@ impl Env<'_> {
             let why = format!("no {what} of the directory's pool can take new files");
             return Err(ErrorCode::NO_SPACE.with(why).into());
         }
-        Ok(Layout { pattern: pattern.pattern, chunk_bytes: pattern.chunk_bytes, targets, moves: 0 })
+        let StripePattern { pattern, chunk_bytes, code, .. } = *pattern;
+        Ok(Layout { pattern, chunk_bytes, targets, moves: 0, code })
     }
 }

@@ -8,7 +8,8 @@
 //!
 //! Failure model: the client dies or loses its session before it has said so: the layout stays, and the copy is left at storage, where
 //! no layout has it (`fsck`: `chunk-unexpected`); its delegation is gone, and what it says later is refused. A client that has the
-//! file open may have the layout of before in its hands, whatever it holds: while there is one, nothing is moved. A power cut takes
+//! file open may have the layout of before in its hands, whatever it holds: while there is one, nothing is moved, unless it can only read
+//! by it (an encoded file that is moved back to be written to). A power cut takes
 //! the move back with its removals, since those wait for the record to be on disk; and nobody but the mover is given the file before it
 //! is.
 
@@ -18,7 +19,7 @@ use crate::change::{Change, Step};
 use crate::keys;
 use crate::records::{FilePart, GarbageRecord};
 use nyala_wire::meta::{MetaOp, MetaReply};
-use nyala_wire::{ErrorCode, InodeId, Layout, StripePattern, TargetId};
+use nyala_wire::{ErrorCode, InodeId, Layout, Pattern, StripePattern, TargetId};
 
 /// One of the two operations.
 pub fn run(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
@@ -40,7 +41,7 @@ fn targets(
 ) -> Step<MetaReply> {
     check_pattern(env, pattern)?;
     let file = file(change, inode)?;
-    not_open_elsewhere(change, env, inode)?;
+    may_move(change, env, inode, &file, pattern.pattern)?;
     let pattern = StripePattern { chunk_bytes: file.layout.chunk_bytes, ..*pattern };
     let layout = env.layout_elsewhere(&pattern, avoid)?;
     Ok(MetaReply::Layout(Layout { moves: file.layout.moves.wrapping_add(1), ..layout }))
@@ -57,7 +58,7 @@ fn move_to(change: &mut Change, env: &Env, inode: InodeId, layout: &Layout) -> S
     if !env.is_usable(layout) {
         return Err(ErrorCode::INVALID.with("there is no such storage target or mirror group").into());
     }
-    not_open_elsewhere(change, env, inode)?;
+    may_move(change, env, inode, &file, layout.pattern)?;
     if change.has(&keys::moved_garbage(inode, layout))? {
         return Err(ErrorCode::BUSY.with("chunk files of these names are still to be removed").into());
     }
@@ -68,8 +69,14 @@ fn move_to(change: &mut Change, env: &Env, inode: InodeId, layout: &Layout) -> S
     Ok(MetaReply::Done)
 }
 
-fn not_open_elsewhere(change: &Change, env: &Env, inode: InodeId) -> Step<()> {
-    match change.is_open_elsewhere(inode, env.session)? {
+/// Who has a file open may write by the layout that it knows; of an encoded one it only reads, as it is moved before it is written to, and a
+/// reader that finds nothing where the data was asks again.
+fn may_move(change: &Change, env: &Env, inode: InodeId, file: &FilePart, to: Pattern) -> Step<()> {
+    if to == Pattern::Ec && file.inline_version.is_some() {
+        return Err(ErrorCode::INVALID.with("content that lies with its inode is not encoded").into());
+    }
+    let to_write = file.layout.encoded().is_some() && to != Pattern::Ec;
+    match !to_write && change.is_open_elsewhere(inode, env.session)? {
         true => Err(ErrorCode::AGAIN.with("another client has the file open").into()),
         false => Ok(()),
     }

@@ -4,7 +4,7 @@
 
 use super::*;
 use minicbor::Encode;
-use nyala_wire::{Pattern, PoolId, TargetId, Time, codec};
+use nyala_wire::{ErasureCode, Pattern, PoolId, TargetId, Time, codec};
 use proptest::prelude::*;
 
 /// The same rows with derived code.
@@ -159,6 +159,7 @@ impl Tape {
                 num_targets: tape.number() as u16,
                 pool: PoolId(tape.number() as u16),
                 inline_bytes: tape.number() as u32,
+                code: tape.maybe(|tape| ErasureCode { data: tape.number() as u8, parity: tape.number() as u8 }),
             }),
             fragments: self
                 .maybe(|tape| tape.list(0, |tape| Fragment { inode: InodeId(tape.number()), upto: tape.number() })),
@@ -174,6 +175,7 @@ impl Tape {
                 chunk_bytes: (self.number() as u32).max(1),
                 targets: self.list(1, |tape| TargetId(tape.number() as u16)),
                 moves: 0,
+                code: None,
             },
             inline_version: self.maybe(Tape::number),
             inline_limit: self.number() as u32,

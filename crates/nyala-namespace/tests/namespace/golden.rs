@@ -36,7 +36,13 @@ fn record<T: Encode<()> + for<'b> Decode<'b, ()> + PartialEq + Debug>(record: &T
 }
 
 fn layout() -> Layout {
-    Layout { pattern: Pattern::Raid0, chunk_bytes: 512 << 10, targets: vec![TargetId(101), TargetId(102)], moves: 0 }
+    Layout {
+        pattern: Pattern::Raid0,
+        chunk_bytes: 512 << 10,
+        targets: vec![TargetId(101), TargetId(102)],
+        moves: 0,
+        code: None,
+    }
 }
 
 fn inode(kind: FileKind, perm: u16, size: u64) -> InodeRecord {

@@ -17,7 +17,8 @@ const ME: TargetId = TargetId(1);
 const OTHERS: InodeId = InodeId(1 << 48 | 5);
 
 fn truncation(batch: &mut Batch) {
-    let layout = Layout { pattern: Pattern::Raid0, chunk_bytes: 65_536, targets: vec![TargetId(101)], moves: 0 };
+    let layout =
+        Layout { pattern: Pattern::Raid0, chunk_bytes: 65_536, targets: vec![TargetId(101)], moves: 0, code: None };
     let record = TruncateRecord { layout, size: 0, session: None, sequence: None };
     batch.put(keys::truncate(OTHERS), codec::encode(&record));
 }

@@ -252,7 +252,8 @@ fn the_same_inputs_have_the_same_effects() {
 fn only_the_holder_of_the_exclusive_delegation_moves_data_and_it_is_on_disk_when_answered() {
     let mut machine = caching();
     machine.change(A, MetaOp::Commit(commit(100_000))).unwrap();
-    let layout = Layout { pattern: Pattern::Raid0, chunk_bytes: 1 << 16, targets: vec![TargetId(101)], moves: 1 };
+    let layout =
+        Layout { pattern: Pattern::Raid0, chunk_bytes: 1 << 16, targets: vec![TargetId(101)], moves: 1, code: None };
     let moved = || MetaOp::MoveData { inode: FILE, layout: layout.clone() };
     assert_eq!(machine.change(A, moved()).unwrap_err().code, ErrorCode::AGAIN, "without one");
     let granted = acquire(&mut machine, A);

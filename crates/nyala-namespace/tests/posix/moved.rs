@@ -104,3 +104,85 @@ fn what_is_open_elsewhere_or_was_moved_meanwhile_is_not_moved() {
     let dir = server.dir("d");
     assert_eq!(elsewhere(&mut server, dir, 1, &[]), Err(ErrorCode::INVALID));
 }
+
+const CODE: ErasureCode = ErasureCode { data: 2, parity: 2 };
+
+/// A file of a directory whose files are to be encoded: striped over targets here, as the map has no mirror groups.
+fn to_encode(server: &mut Server, inline_bytes: u32) -> InodeId {
+    let pattern = StripePattern { num_targets: 2, inline_bytes, ..StripePattern::default() };
+    let entry = entry(InodeId::ROOT, "f", 0o600);
+    server.made(MetaOp::Mknod { entry, kind: FileKind::File, rdev: 0, pattern: Some(pattern) }).inode
+}
+
+fn encoded(server: &mut Server, inode: InodeId, avoid: &[TargetId]) -> Result<Layout, ErrorCode> {
+    let pattern = StripePattern { pattern: Pattern::Ec, code: Some(CODE), ..StripePattern::default() };
+    match server.run(MetaOp::MoveTargets { inode, pattern, avoid: avoid.to_vec() })? {
+        MetaReply::Layout(layout) => Ok(layout),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn encoded_data_has_a_target_for_each_part_and_its_size_stays() {
+    let mut server = Server::new();
+    let inode = to_encode(&mut server, 0);
+    assert_eq!(encoded(&mut server, inode, &[TargetId(101)]), Err(ErrorCode::NO_SPACE), "four are there");
+    let new = encoded(&mut server, inode, &[]).unwrap();
+    assert!(new.check().is_ok() && new.encoded() == Some(CODE) && new.moves == 1, "{new:?}");
+    let twice = Layout { targets: vec![new.targets[0]; 4], ..new.clone() };
+    let short = Layout { targets: new.targets[..3].to_vec(), ..new.clone() };
+    for wrong in [twice, short, Layout { code: None, ..new.clone() }] {
+        assert_eq!(server.run(MetaOp::MoveData { inode, layout: wrong }), Err(ErrorCode::INVALID));
+    }
+    server.as_session(2, MetaOp::Open { inode }).unwrap();
+    let done = MetaOp::MoveData { inode, layout: new.clone() };
+    assert_eq!(server.run(done.clone()), Err(ErrorCode::AGAIN), "who has it open may write to it");
+    server.as_session(2, MetaOp::Close { inode }).unwrap();
+    assert_eq!(server.run(done), Ok(MetaReply::Done));
+    assert_eq!(layout(&mut server, inode), new);
+    let size = |size| MetaOp::SetAttr { inode, set: SetAttr { size: Some(size), ..SetAttr::default() } };
+    assert_eq!(server.run(size(0)), Err(ErrorCode::NOT_SUPPORTED));
+    let commit = Commit { inode, end: Some(1), mtime: None, spilled: None, sync: false, close: false, allocated: None };
+    assert_eq!(server.run(MetaOp::Commit(commit)), Err(ErrorCode::STALE), "nobody writes to it");
+    // Readers have it open: it is moved back under their eyes, and not encoded again.
+    server.as_session(2, MetaOp::Open { inode }).unwrap();
+    assert_eq!(encoded(&mut server, inode, &[]), Err(ErrorCode::AGAIN));
+    let back = elsewhere(&mut server, inode, 2, &[]).unwrap();
+    assert_eq!(server.run(MetaOp::MoveData { inode, layout: back }), Ok(MetaReply::Done));
+    assert!(server.run(size(0)).is_ok());
+    let row = View::get(&server.view, &keys::moved_garbage(inode, &new)).unwrap().unwrap();
+    let garbage = codec::decode::<GarbageRecord>(&row).unwrap().layout();
+    assert_eq!(garbage.targets, new.targets, "parity goes too");
+    assert!(garbage.indices().eq(new.indices()));
+}
+
+#[test]
+fn content_that_lies_with_its_inode_is_not_encoded() {
+    let mut server = Server::new();
+    let inode = to_encode(&mut server, 4096);
+    assert_eq!(encoded(&mut server, inode, &[]), Err(ErrorCode::INVALID));
+}
+
+#[test]
+fn a_directory_gives_mirrored_layouts_that_are_to_be_encoded() {
+    let mut server = Server::new();
+    let dir = server.dir("d");
+    let set = |code, pattern| MetaOp::SetPattern {
+        dir,
+        pattern: StripePattern { pattern, code, ..StripePattern::default() },
+    };
+    for (code, pattern) in [
+        (None, Pattern::Ec),
+        (Some(ErasureCode { data: 1, parity: 1 }), Pattern::Ec),
+        (Some(ErasureCode { data: 4, parity: 5 }), Pattern::Ec),
+        (Some(CODE), Pattern::Raid0),
+    ] {
+        assert_eq!(server.run(set(code, pattern)), Err(ErrorCode::INVALID), "{code:?}");
+    }
+    assert_eq!(server.run(set(Some(CODE), Pattern::Ec)), Ok(MetaReply::Done));
+    let make = |server: &mut Server, name: &str| {
+        let entry = entry(dir, name, 0o600);
+        server.run(MetaOp::Mknod { entry, kind: FileKind::File, rdev: 0, pattern: None })
+    };
+    assert_eq!(make(&mut server, "none").map(drop), Err(ErrorCode::NO_SPACE), "there are no mirror groups");
+}

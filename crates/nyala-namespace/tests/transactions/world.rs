@@ -140,7 +140,8 @@ fn map() -> ClusterMap {
 
 fn record(kind: FileKind) -> InodeRecord {
     let zero = Time::default();
-    let layout = Layout { pattern: Pattern::Raid0, chunk_bytes: 1 << 16, targets: vec![TargetId(101)], moves: 0 };
+    let layout =
+        Layout { pattern: Pattern::Raid0, chunk_bytes: 1 << 16, targets: vec![TargetId(101)], moves: 0, code: None };
     let file = (kind == FileKind::File).then_some(FilePart {
         layout,
         inline_version: Some(0),

@@ -26,6 +26,8 @@ struct File {
 pub struct DataMoves {
     /// This run has any.
     pub are_made: bool,
+    /// Some of them encode it: then clients move it by themselves, too, whenever they write to it.
+    pub are_coded: bool,
     files: BTreeMap<InodeId, File>,
 }
 
@@ -96,7 +98,7 @@ impl DataMoves {
             let before = file.had.values().filter(|had| file.last.as_ref().is_none_or(|last| had.is_before(last)));
             let left = before.clone().find_map(left).map(|name| format!("{name} of a layout of before is left"));
             left.or_else(|| {
-                let last = file.last.as_ref().filter(|_| file.unfinished == 0)?;
+                let last = file.last.as_ref().filter(|_| file.unfinished == 0 && !self.are_coded)?;
                 let stray = there.iter().find_map(|target| target.out_of_place(*inode, last))?;
                 Some(format!("{stray} is there, every move has succeeded, and the layout is {last:?}"))
             })
@@ -108,7 +110,7 @@ impl ChunkFiles {
     fn is_at(&self, layout: &Layout, index: u16) -> bool {
         let id = layout.targets.get(layout.stripe(index) as usize);
         match layout.pattern {
-            Pattern::Raid0 => id == Some(&self.target),
+            Pattern::Raid0 | Pattern::Ec => id == Some(&self.target),
             Pattern::Mirror => self.is_mirror,
         }
     }

@@ -32,8 +32,13 @@ mod tests {
     #[test]
     fn the_layout_says_whose_it_is() {
         let file = |index| ChunkFileId { inode: InodeId(7), index };
-        let layout =
-            |pattern| Layout { pattern, chunk_bytes: 1 << 20, targets: vec![TargetId(5), TargetId(6)], moves: 0 };
+        let layout = |pattern| Layout {
+            pattern,
+            chunk_bytes: 1 << 20,
+            targets: vec![TargetId(5), TargetId(6)],
+            moves: 0,
+            code: None,
+        };
         let (striped, mirrored) = (layout(Pattern::Raid0), layout(Pattern::Mirror));
         assert_eq!(Owner::by(Some(&striped), file(1)), Owner::At(DataLocation::Target(TargetId(6))));
         assert_eq!(Owner::by(Some(&mirrored), file(0)), Owner::At(DataLocation::Group(GroupId(5))));

@@ -23,7 +23,7 @@ fn given(facts: &Facts<'_>, pattern: &StripePattern) -> Markup {
     let pool = facts.map.pools.iter().find(|pool| pool.id == pattern.pool).map_or("", |pool| &pool.alias);
     html! {
         dl class="card facts" {
-            (fact("New files get", &format!("stripes over {} {}", pattern.num_targets, unit(pattern.pattern))))
+            (fact("New files get", &format!("stripes over {} {}", pattern.num_targets, unit(pattern.of_new_files().pattern))))
             (fact("Chunk size", &units::bytes(f64::from(pattern.chunk_bytes))))
             (fact("Kept with the inode", &format!("up to {}", units::bytes(f64::from(pattern.inline_bytes)))))
             (fact("Storage pool", &format!("{} {pool}", pattern.pool)))
@@ -35,12 +35,13 @@ fn word(pattern: Pattern) -> &'static str {
     match pattern {
         Pattern::Raid0 => "striped",
         Pattern::Mirror => "striped over mirror groups",
+        Pattern::Ec => "erasure coded",
     }
 }
 
 fn unit(pattern: Pattern) -> &'static str {
     match pattern {
-        Pattern::Raid0 => "targets",
+        Pattern::Raid0 | Pattern::Ec => "targets",
         Pattern::Mirror => "mirror groups",
     }
 }

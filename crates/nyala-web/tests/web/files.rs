@@ -42,7 +42,13 @@ fn shown(world: &World, found: Result<EntryInfo, &str>) -> String {
 }
 
 pub fn layout(pattern: Pattern, ids: &[u16]) -> Option<Layout> {
-    Some(Layout { pattern, chunk_bytes: 512 << 10, targets: ids.iter().map(|id| TargetId(*id)).collect(), moves: 0 })
+    Some(Layout {
+        pattern,
+        chunk_bytes: 512 << 10,
+        targets: ids.iter().map(|id| TargetId(*id)).collect(),
+        moves: 0,
+        code: None,
+    })
 }
 
 #[test]
@@ -84,6 +90,7 @@ fn what_has_no_chunks_says_where_it_is() {
         num_targets: 4,
         pool: PoolId(1),
         inline_bytes: 4096,
+        code: None,
     };
     let dir = shown(&healthy(), Ok(EntryInfo { pattern: Some(pattern), ..info(FileKind::Directory) }));
     for said in ["3145728 entries", "over 4 mirror groups", "up to 4 KiB"] {

@@ -354,7 +354,7 @@ mod tests {
                 split: (d % 2 == 0).then_some(e % 2 == 0),
             };
             let targets = targets.into_iter().map(TargetId).collect();
-            let layout = Layout { pattern: Pattern::Mirror, chunk_bytes: a.max(1), targets, moves: b };
+            let layout = Layout { pattern: Pattern::Mirror, chunk_bytes: a.max(1), targets, moves: b, code: None };
             let inline = content.map(|data| InlineContent { version: u64::from(f), data: data.into() });
             let file = FileReply { attr, layout, inline, inline_limit: g, leftovers };
             let FileReply { attr, layout, inline, inline_limit, leftovers } = &file;

@@ -117,6 +117,7 @@ fn created() -> MetaReply {
         chunk_bytes: 512 << 10,
         targets: vec![TargetId(101), TargetId(102)],
         moves: 0,
+        code: None,
     };
     let inline = Some(InlineContent { version: 0, data: Vec::new().into() });
     let file =

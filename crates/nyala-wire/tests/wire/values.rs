@@ -20,8 +20,8 @@ use nyala_wire::storage_grants::{StorageGrant, StorageRights};
 use nyala_wire::subtree_proofs::{InodeProof, Proven};
 use nyala_wire::trace::{TraceReply, TraceRequest, TracedPart, TracedRequest};
 use nyala_wire::{
-    Attr, ClusterId, ErrorCode, FileKind, GroupId, InodeId, Layout, MapVersion, NodeId, Pattern, PoolId, SessionId,
-    Slot, StripePattern, TargetId, Time, WireError,
+    Attr, ClusterId, ErasureCode, ErrorCode, FileKind, GroupId, InodeId, Layout, MapVersion, NodeId, Pattern, PoolId,
+    SessionId, Slot, StripePattern, TargetId, Time, WireError,
 };
 
 macro_rules! newtypes {
@@ -68,7 +68,9 @@ impl Sample for Layout {
         let (pattern, chunk_bytes, first): (_, u32, _) = (tape.take(), tape.take(), tape.take());
         let mut targets: Vec<TargetId> = tape.take();
         targets.insert(0, first);
-        Layout { pattern, chunk_bytes: chunk_bytes.max(1), targets, moves: 0 }
+        let code = (pattern == Pattern::Ec).then_some(ErasureCode { data: 2, parity: 1 });
+        code.into_iter().for_each(|code| targets.resize(usize::from(code.width()), first));
+        Layout { pattern, chunk_bytes: chunk_bytes.max(1), targets, moves: 0, code }
     }
 }
 
@@ -76,6 +78,7 @@ structures! {
     Attr { inode, kind, perm, nlink, uid, gid, rdev, size, atime, mtime, ctime, btime, allocated, no_xattrs, split }
     Capacity { total_bytes, free_bytes, total_inodes, free_inodes }
     ChunkFileId { inode, index }
+    ErasureCode { data, parity }
     ClusterMap { version, cluster, nodes, targets, groups, pools, slots, settings, moves, emptied, planned, key_rules, access_rules }
     AccessRule { rule, network, subtree, admit }
     Subtree { inode, path }
@@ -103,7 +106,7 @@ structures! {
     Settings { default_pattern, placement, heartbeat_ms, lease_ms, session_timeout_ms, rebalance }
     SlotMove { slot, from, to, attempt, run }
     SlotRange { first, count, target }
-    StripePattern { pattern, chunk_bytes, num_targets, pool, inline_bytes }
+    StripePattern { pattern, chunk_bytes, num_targets, pool, inline_bytes, code }
     Target { id, alias, kind, node, pool, reachability, consistency, capacity_pool }
     TargetCapacity { target, capacity, inodes }
     Time { seconds, nanos }
@@ -119,7 +122,7 @@ enums! {
     Consistency { 0 Good {} 1 NeedsResync {} 2 Bad {} }
     FileKind { 0 File {} 1 Directory {} 2 Symlink {} 3 Fifo {} 4 Socket {} 5 CharDevice {} 6 BlockDevice {} }
     MemberState { 0 Good {} 1 NeedsResync {} 2 Resyncing {} 3 Bad {} }
-    Pattern { 0 Raid0 {} 1 Mirror {} }
+    Pattern { 0 Raid0 {} 1 Mirror {} 2 Ec {} }
     Placement { 0 Random {} 1 RoundRobin {} 2 RandomInternode {} }
     Reachability { 0 Online {} 1 ProbablyOffline {} 2 Offline {} }
     Role { 0 Mgmt {} 1 Meta {} 2 Storage {} 3 Client {} }

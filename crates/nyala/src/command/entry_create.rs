@@ -107,8 +107,8 @@ async fn as_asked(client: &Client, inode: InodeId, pattern: &StripePattern) -> R
     let map = client.map();
     let in_pool = |id: &nyala_wire::TargetId| map.target(*id).is_none_or(|target| target.pool == pattern.pool);
     let same = info.layout.as_ref().is_some_and(|layout| {
-        let mirrored = layout.pattern == nyala_wire::Pattern::Mirror;
-        layout.pattern == pattern.pattern
+        let (mirrored, asked) = (layout.pattern == nyala_wire::Pattern::Mirror, pattern.of_new_files());
+        (layout.pattern, layout.code) == (asked.pattern, asked.code)
             && layout.chunk_bytes == pattern.chunk_bytes
             && layout.targets.len() <= usize::from(pattern.num_targets)
             && (mirrored || layout.targets.iter().all(in_pool))

@@ -3,6 +3,7 @@
 //! `nyala entry info PATH…`: where entries and their data are.
 
 use super::entry_asker::Asker;
+use super::entry_code::words;
 use super::words::word;
 use crate::cluster::ClusterArgs;
 use crate::entries::{FilterArgs, Search, Walked};
@@ -12,7 +13,7 @@ use crate::role::block_on;
 use crate::units::Size;
 use nyala_wire::map::{ClusterMap, MemberState, TargetKind};
 use nyala_wire::meta::EntryInfo;
-use nyala_wire::{GroupId, Pattern, PoolId, TargetId};
+use nyala_wire::{ErasureCode, GroupId, Pattern, PoolId, TargetId};
 use serde::{Serialize, Serializer};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -64,7 +65,7 @@ pub struct Entry {
 /// Where a file's data is, or what a directory gives to new files.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stripe {
-    /// `raid0` or `mirror`.
+    /// `raid0`, `mirror` or `ec`.
     pub pattern: String,
     /// Bytes.
     pub chunk_size: u32,
@@ -75,6 +76,9 @@ pub struct Stripe {
     /// Mirrored files only: the groups, in stripe order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub groups: Option<Vec<GroupId>>,
+    /// Its erasure code; of a mirrored file what it is to be encoded with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<ErasureCode>,
     /// Storage pool.
     pub pool: PoolId,
     /// Directories only: largest inline content, bytes.
@@ -149,6 +153,7 @@ pub fn describe(path: &Path, info: &EntryInfo, map: &ClusterMap) -> Entry {
             pool: targets.first().and_then(|id| map.target(*id)).map_or(PoolId(1), |target| target.pool),
             targets,
             groups,
+            code: layout.code,
             inline_size: None,
         }
     });
@@ -158,6 +163,7 @@ pub fn describe(path: &Path, info: &EntryInfo, map: &ClusterMap) -> Entry {
         num_targets: pattern.num_targets,
         targets: Vec::new(),
         groups: None,
+        code: pattern.code,
         pool: pattern.pool,
         inline_size: Some(pattern.inline_bytes),
     });
@@ -199,6 +205,18 @@ fn place(map: &ClusterMap, id: TargetId) -> String {
     }
 }
 
+/// Its targets, and which of them have parity.
+fn target_lines(stripe: &Stripe, map: &ClusterMap) -> impl Iterator<Item = String> {
+    let data = stripe.code.map_or(usize::MAX, |code| usize::from(code.data));
+    let parity = move |at| if at < data { "" } else { ", parity" };
+    stripe.targets.iter().enumerate().map(move |(at, id)| format!("  + {}{}", place(map, *id), parity(at)))
+}
+
+fn code_line(stripe: &Stripe, code: ErasureCode) -> String {
+    let later = stripe.pattern == word(&Pattern::Mirror);
+    format!("+ {}: {}", if later { "To be encoded" } else { "Erasure code" }, words(code))
+}
+
 /// An entry as people read it.
 pub(super) fn render(entry: &Entry, map: &ClusterMap, blank_line: bool) -> String {
     let mut lines = Vec::new();
@@ -223,8 +241,11 @@ pub(super) fn render(entry: &Entry, map: &ClusterMap, blank_line: bool) -> Strin
         lines.push(format!("+ Type: {}", stripe.pattern.to_uppercase()));
         lines.push(format!("+ Chunksize: {}", Size(stripe.chunk_size.into())));
         let what = if stripe.inline_size.is_some() { "desired" } else { "actual" };
-        let unit = if stripe.pattern == word(&Pattern::Mirror) { Pattern::Mirror } else { Pattern::Raid0 };
+        let of_targets =
+            stripe.pattern == word(&Pattern::Raid0) || !stripe.targets.is_empty() && stripe.groups.is_none();
+        let unit = if of_targets { Pattern::Raid0 } else { Pattern::Mirror };
         lines.push(format!("+ Number of {}: {what}: {}", super::entry_pattern::unit(unit), stripe.num_targets));
+        lines.extend(stripe.code.map(|code| code_line(stripe, code)));
         let pool = map.pools.iter().find(|pool| pool.id == stripe.pool).map_or("", |pool| pool.alias.as_str());
         lines.push(format!("+ Storage Pool: {} ({pool})", stripe.pool));
         lines.extend(stripe.inline_size.map(|bytes| format!("+ Inline up to: {}", Size(bytes.into()))));
@@ -240,7 +261,7 @@ pub(super) fn render(entry: &Entry, map: &ClusterMap, blank_line: bool) -> Strin
             None if stripe.targets.is_empty() => {}
             None => {
                 lines.push("+ Storage targets:".into());
-                lines.extend(stripe.targets.iter().map(|id| format!("  + {}", place(map, *id))));
+                lines.extend(target_lines(stripe, map));
             }
         }
     }
@@ -291,6 +312,7 @@ pub(crate) mod tests {
             chunk_bytes: 1 << 20,
             targets: vec![TargetId(101), TargetId(201)],
             moves: 0,
+            code: None,
         };
         let file = EntryInfo { layout: Some(layout), ..info(FileKind::File) };
         let entry = describe(Path::new("/m/f"), &file, &ClusterMap::default());
@@ -308,7 +330,8 @@ pub(crate) mod tests {
     #[test]
     fn mirrored_files_show_groups_and_members() {
         let map = crate::command::mirror_list::tests::mirrored();
-        let layout = Layout { pattern: Pattern::Mirror, chunk_bytes: 1 << 20, targets: vec![TargetId(1)], moves: 0 };
+        let layout =
+            Layout { pattern: Pattern::Mirror, chunk_bytes: 1 << 20, targets: vec![TargetId(1)], moves: 0, code: None };
         let file = EntryInfo { layout: Some(layout), ..info(FileKind::File) };
         let entry = describe(Path::new("/m/f"), &file, &map);
         let value = serde_json::to_value(&entry).unwrap();

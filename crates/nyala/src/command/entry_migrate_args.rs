@@ -2,9 +2,9 @@
 
 //! Flags of `nyala entry migrate`, and where a file's data goes by them. Pure: the map is an argument.
 
+use super::entry_code::EntryPattern;
 use super::pool_table::named;
 use crate::cluster::ClusterArgs;
-use crate::config::PatternArg;
 use crate::entries::FilterArgs;
 use crate::exit::Failure;
 use nyala_client::Destination;
@@ -24,7 +24,7 @@ pub struct EntryMigrateArgs {
     pub(super) to_pool: Option<String>,
     /// Spread their data so
     #[arg(long, value_enum)]
-    pub(super) to_pattern: Option<PatternArg>,
+    pub(super) to_pattern: Option<EntryPattern>,
     /// Over so many targets, or mirror groups
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(super) to_num_targets: Option<u16>,
@@ -45,6 +45,10 @@ impl EntryMigrateArgs {
         let avoid = avoided(&self.filter, map, pattern)?;
         let now = avoided(&self.filter, map, layout.pattern)?;
         let width = layout.targets.len();
+        let code = layout.code.filter(|_| pattern != Pattern::Raid0);
+        if pattern == Pattern::Ec && code.is_none() {
+            return Err(Failure::failed("it has no erasure code; nyala entry encode --data K --parity M gives it one"));
+        }
         let leaves = layout.targets.iter().any(|id| now.contains(id));
         let pools: BTreeSet<PoolId> =
             layout.indices().filter_map(|index| pool_of(map, layout.location(index))).collect();
@@ -57,10 +61,11 @@ impl EntryMigrateArgs {
         let settled = !leaves
             && pattern == layout.pattern
             && pool.is_none_or(|pool| pools.iter().all(|one| *one == pool))
-            && wanted.is_none_or(|wanted| usize::from(wanted) == width);
+            && (pattern == Pattern::Ec || wanted.is_none_or(|wanted| usize::from(wanted) == width));
         let num_targets = wanted.unwrap_or(u16::try_from(width).unwrap_or(u16::MAX));
         let pool = to_pool;
-        let pattern = StripePattern { pattern, chunk_bytes: layout.chunk_bytes, num_targets, pool, inline_bytes: 0 };
+        let pattern =
+            StripePattern { pattern, chunk_bytes: layout.chunk_bytes, num_targets, pool, inline_bytes: 0, code };
         Ok((!settled).then(|| Destination { pattern, avoid: avoid.into_iter().collect() }))
     }
 
@@ -77,7 +82,7 @@ fn avoided(args: &FilterArgs, map: &ClusterMap, pattern: Pattern) -> Result<BTre
     let places = FilterArgs { targets: args.targets.clone(), nodes: args.nodes.clone(), ..FilterArgs::default() };
     let targets = places.filter(map, true)?.targets.unwrap_or_default();
     Ok(match pattern {
-        Pattern::Raid0 => targets,
+        Pattern::Raid0 | Pattern::Ec => targets,
         Pattern::Mirror => {
             let on = |id: &TargetId| targets.contains(id);
             let of =
@@ -92,7 +97,7 @@ fn places(map: &ClusterMap, pattern: Pattern, pool: PoolId) -> impl Iterator<Ite
     let targets = map.targets_of(TargetKind::Storage).map(|target| target.id);
     let groups = map.groups.iter().filter(|group| group.kind == TargetKind::Storage).map(|group| TargetId(group.id.0));
     let (targets, groups) = match pattern {
-        Pattern::Raid0 => (Some(targets), None),
+        Pattern::Raid0 | Pattern::Ec => (Some(targets), None),
         Pattern::Mirror => (None, Some(groups)),
     };
     let all = targets.into_iter().flatten().chain(groups.into_iter().flatten());
@@ -113,6 +118,7 @@ mod tests {
     use crate::cli::Cli;
     use crate::command::mirror_list::tests::mirrored;
     use clap::Parser;
+    use nyala_wire::ErasureCode;
     use nyala_wire::map::Pool;
 
     #[derive(Debug, Parser)]
@@ -127,7 +133,7 @@ mod tests {
 
     fn layout(pattern: Pattern, ids: &[u16]) -> Layout {
         let targets = ids.iter().copied().map(TargetId).collect();
-        Layout { pattern, chunk_bytes: 1 << 20, targets, moves: 0 }
+        Layout { pattern, chunk_bytes: 1 << 20, targets, moves: 0, code: None }
     }
 
     #[test]
@@ -140,6 +146,21 @@ mod tests {
         // Of group 1 target 101 is a member: mirrored files leave the group.
         let to = args("--targets 101 /a").destination(&layout(Pattern::Mirror, &[1]), &mirrored()).unwrap().unwrap();
         assert_eq!((to.avoid, to.pattern.pattern), (vec![TargetId(1)], Pattern::Mirror));
+    }
+
+    #[test]
+    fn encoded_data_stays_encoded_and_other_data_is_not_encoded_by_moving() {
+        let code = Some(ErasureCode { data: 2, parity: 1 });
+        let encoded = Layout { code, ..layout(Pattern::Ec, &[101, 201, 102]) };
+        let to = args("--targets 101 /a").destination(&encoded, &mirrored()).unwrap().unwrap();
+        assert_eq!((to.pattern.pattern, to.pattern.code, to.avoid), (Pattern::Ec, code, vec![TargetId(101)]));
+        assert_eq!(args("--to-pattern ec --to-num-targets 1 /a").destination(&encoded, &mirrored()).unwrap(), None);
+        let to = args("--to-pattern raid0 /a").destination(&encoded, &mirrored()).unwrap().unwrap();
+        assert_eq!((to.pattern.pattern, to.pattern.code), (Pattern::Raid0, None));
+        let plain = layout(Pattern::Raid0, &[101]);
+        assert!(
+            args("--to-pattern ec /a").destination(&plain, &mirrored()).unwrap_err().message.contains("entry encode")
+        );
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 //! How files are striped, as flags say it: for `nyala entry set` and `nyala entry create`.
 
+use super::entry_code::{self, CodeArgs, EntryPattern};
 use super::pool_table::named;
 use super::words::word;
-use crate::config::PatternArg;
 use crate::exit::Failure;
 use crate::units::Size;
 use nyala_wire::map::{ClusterMap, TargetKind};
@@ -21,13 +21,16 @@ pub struct PatternArgs {
     pub num_targets: Option<u16>,
     /// How data is spread
     #[arg(long, value_enum)]
-    pub pattern: Option<PatternArg>,
+    pub pattern: Option<EntryPattern>,
     /// Storage pool, by its id or alias
     #[arg(long, value_name = "POOL")]
     pub pool: Option<String>,
     /// Largest content kept with the inode, at most 64k; 0 turns it off
     #[arg(long, value_name = "SIZE")]
     pub inline_size: Option<Size>,
+    /// The erasure code of the pattern ec.
+    #[command(flatten)]
+    pub code: CodeArgs,
 }
 
 impl PatternArgs {
@@ -38,6 +41,7 @@ impl PatternArgs {
             && self.pattern.is_none()
             && self.pool.is_none()
             && self.inline_size.is_none()
+            && self.code == CodeArgs::default()
     }
 
     /// The old pattern with what the flags change.
@@ -45,8 +49,10 @@ impl PatternArgs {
         // What does not fit into 32 bits is refused by the same sentence as what is merely too large.
         let bytes = |size: Option<Size>, old: u32| size.map_or(old, |s| u32::try_from(s.0).unwrap_or(u32::MAX));
         let pool = self.pool.as_ref().map(|name| named(map, name)).transpose()?;
+        let pattern = self.pattern.map_or(old.pattern, Pattern::from);
         let new = StripePattern {
-            pattern: self.pattern.map_or(old.pattern, Pattern::from),
+            pattern,
+            code: self.code.of_pattern(pattern, old.code)?,
             chunk_bytes: bytes(self.chunk_size, old.chunk_bytes),
             num_targets: self.num_targets.unwrap_or(old.num_targets),
             pool: pool.map_or(old.pool, |pool| pool.id),
@@ -60,11 +66,12 @@ impl PatternArgs {
     pub fn wanted(&self, old: StripePattern, map: &ClusterMap) -> Result<StripePattern, Failure> {
         let new = self.changes(old, map)?;
         let groups = map.groups.iter().filter(|group| group.kind == TargetKind::Storage).count();
-        if new.pattern == Pattern::Mirror && groups == 0 {
+        if new.of_new_files().pattern == Pattern::Mirror && groups == 0 {
             return Err(Failure::failed("there are no mirror groups yet; make some first: nyala mirror create --auto"));
         }
+        entry_code::has_room(&new, map)?;
         let there = match new.pattern {
-            Pattern::Mirror => groups,
+            Pattern::Mirror | Pattern::Ec => groups,
             Pattern::Raid0 => map.targets_of(TargetKind::Storage).filter(|t| t.pool == new.pool).count(),
         };
         match self.num_targets {
@@ -83,6 +90,8 @@ impl PatternArgs {
         lines.extend(self.chunk_size.map(|_| format!("New chunksize: {}", new.chunk_bytes)));
         lines.extend(self.num_targets.map(|_| format!("New number of {}: {}", unit(new.pattern), new.num_targets)));
         lines.extend(self.pattern.map(|_| format!("New pattern: {}", word(&new.pattern))));
+        let code = self.code.data.and(new.code);
+        lines.extend(code.map(|code| format!("New erasure code: {}", entry_code::words(code))));
         lines.extend(self.pool.as_ref().map(|_| format!("New storage pool: {}", new.pool)));
         lines.extend(self.inline_size.map(|_| format!("New inline size: {}", new.inline_bytes)));
         lines.join("\n") + "\n"
@@ -93,7 +102,8 @@ impl PatternArgs {
 pub(super) fn unit(pattern: Pattern) -> &'static str {
     match pattern {
         Pattern::Raid0 => "storage targets",
-        Pattern::Mirror => "mirror groups",
+        // Mirrored until it is encoded.
+        Pattern::Mirror | Pattern::Ec => "mirror groups",
     }
 }
 
@@ -110,7 +120,7 @@ mod tests {
         let new = args.changes(old, &map).unwrap();
         assert_eq!(new, StripePattern { chunk_bytes: 1 << 20, num_targets: 2, ..old });
         assert_eq!(args.report(&new), "New chunksize: 1048576\nNew number of storage targets: 2\n");
-        let mirror = PatternArgs { pattern: Some(PatternArg::Mirror), ..args };
+        let mirror = PatternArgs { pattern: Some(EntryPattern::Mirror), ..args };
         let new = mirror.changes(old, &map).unwrap();
         assert_eq!(new.pattern, Pattern::Mirror);
         assert!(mirror.report(&new).ends_with("New number of mirror groups: 2\nNew pattern: mirror\n"));

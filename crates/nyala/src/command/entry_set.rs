@@ -11,7 +11,7 @@ use crate::role::block_on;
 use nyala_client::Client;
 use nyala_wire::map::ClusterMap;
 use nyala_wire::meta::EntryInfo;
-use nyala_wire::{Pattern, PoolId, StripePattern};
+use nyala_wire::{ErasureCode, Pattern, PoolId, StripePattern};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -37,6 +37,8 @@ struct Set {
     num_targets: u16,
     pool: PoolId,
     inline_size: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<ErasureCode>,
 }
 
 impl EntrySetArgs {
@@ -55,7 +57,7 @@ impl EntrySetArgs {
 pub fn run(args: EntrySetArgs, output: Output) -> Outcome {
     if args.stripe.sets_nothing() {
         return Err(Failure::usage(
-            "nothing to set; give --chunk-size, --num-targets, --pattern, --pool or --inline-size",
+            "nothing to set; give --chunk-size, --num-targets, --pattern, --data and --parity, --pool or --inline-size",
         ));
     }
     let mut done = Vec::new();
@@ -79,6 +81,7 @@ pub fn run(args: EntrySetArgs, output: Output) -> Outcome {
                 num_targets: new.num_targets,
                 pool: new.pool,
                 inline_size: new.inline_bytes,
+                code: new.code,
             });
         }
         Ok(())

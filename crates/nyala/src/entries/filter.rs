@@ -85,7 +85,7 @@ fn groups(info: &EntryInfo) -> impl Iterator<Item = GroupId> + '_ {
 /// All targets that a file's layout names, members of its mirror groups included.
 fn targets(info: &EntryInfo, map: &ClusterMap) -> Vec<TargetId> {
     match &info.layout {
-        Some(layout) if layout.pattern == Pattern::Raid0 => layout.targets.clone(),
+        Some(layout) if layout.pattern != Pattern::Mirror => layout.targets.clone(),
         _ => groups(info).filter_map(|id| map.group(id)).flat_map(|group| group.members.clone()).collect(),
     }
 }
@@ -99,7 +99,10 @@ mod tests {
 
     fn file(pattern: Pattern, ids: &[u16]) -> EntryInfo {
         let targets = ids.iter().copied().map(TargetId).collect();
-        EntryInfo { layout: Some(Layout { pattern, chunk_bytes: 1 << 20, targets, moves: 0 }), ..info(FileKind::File) }
+        EntryInfo {
+            layout: Some(Layout { pattern, chunk_bytes: 1 << 20, targets, moves: 0, code: None }),
+            ..info(FileKind::File)
+        }
     }
 
     fn matches(filter: Filter, info: &EntryInfo) -> bool {

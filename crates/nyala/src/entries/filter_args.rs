@@ -4,8 +4,8 @@
 
 use super::filter::Filter;
 use super::owners::{gid, uid};
+use crate::command::entry_code::EntryPattern;
 use crate::command::pool_table::named;
-use crate::config::PatternArg;
 use crate::exit::Failure;
 use crate::units::{Size, Span};
 use nyala_wire::map::{ClusterMap, TargetKind};
@@ -50,7 +50,7 @@ pub struct FilterArgs {
     pub pool: Option<String>,
     /// Files that are spread so, and directories that give it to new files
     #[arg(long, value_enum)]
-    pub pattern: Option<PatternArg>,
+    pub pattern: Option<EntryPattern>,
     /// Entries that one of these metadata targets, by id or alias, has
     #[arg(long, value_name = "TARGET,…", value_delimiter = ',')]
     pub meta: Vec<String>,

@@ -163,6 +163,7 @@ mod tests {
             chunk_bytes: 1 << 20,
             targets: vec![TargetId(101), TargetId(201)],
             moves: 0,
+            code: None,
         };
         EntryInfo { layout: Some(layout), inline, ..info(FileKind::File) }
     }

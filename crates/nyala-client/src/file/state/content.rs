@@ -150,7 +150,8 @@ mod tests {
 
     fn inline(data: &'static [u8]) -> ContentState {
         let mut content = ContentState::new();
-        let layout = Layout { pattern: Pattern::Raid0, chunk_bytes: 65_536, targets: vec![TargetId(1)], moves: 0 };
+        let layout =
+            Layout { pattern: Pattern::Raid0, chunk_bytes: 65_536, targets: vec![TargetId(1)], moves: 0, code: None };
         content.learn(&layout, 4096);
         content.replace_inline(3, Bytes::from_static(data));
         content

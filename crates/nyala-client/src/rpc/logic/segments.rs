@@ -78,6 +78,14 @@ impl Segments {
         *self = out;
     }
 
+    /// All bytes, in one piece.
+    pub fn concat(mut self) -> Bytes {
+        match self.pieces.len() {
+            1 => self.pieces.remove(0),
+            _ => self.pieces.concat().into(),
+        }
+    }
+
     /// The pieces.
     pub fn into_pieces(self) -> Vec<Bytes> {
         self.pieces

@@ -18,6 +18,7 @@ use nyala_wire::frame::flags;
 use nyala_wire::map::*;
 use nyala_wire::meta::{DelegationMode, Grants, MetaOp, MetaReply, MetaRequest, Owner};
 use nyala_wire::mgmt::{Capacity, MgmtReply, MgmtRequest, TargetCapacity};
+use nyala_wire::mirror::GroupHeader;
 use nyala_wire::storage::READ_IN_PLACE;
 use nyala_wire::*;
 use parking_lot::Mutex;
@@ -142,13 +143,38 @@ impl Inner {
     }
 }
 
+/// Mirror groups of two targets each.
+fn groups(map: &mut ClusterMap) {
+    let targets: Vec<TargetId> = map.targets_of(TargetKind::Storage).map(|target| target.id).collect();
+    for (id, members) in (1..).zip(targets.chunks_exact(2)) {
+        map.groups.push(Group {
+            id: GroupId(id),
+            kind: TargetKind::Storage,
+            epoch: 1,
+            members: members.to_vec(),
+            states: vec![MemberState::Good; 2],
+            term: 1,
+            since: MapVersion(1),
+            fencing: Vec::new(),
+            resync_stopped: false,
+            full: Vec::new(),
+            losses: 0,
+            serves: None,
+        });
+    }
+}
+
 fn map(targets_of_a_file: u16) -> ClusterMap {
+    map_of(STORAGE_TARGETS, targets_of_a_file)
+}
+
+fn map_of(storage_targets: u16, targets_of_a_file: u16) -> ClusterMap {
     let mut map = ClusterMap { version: MapVersion(1), ..ClusterMap::default() };
     map.settings.session_timeout_ms = machines::SESSION_TIMEOUT_MS;
     map.settings.default_pattern.chunk_bytes = 65_536;
     map.settings.default_pattern.num_targets = targets_of_a_file;
     map.pools.push(Pool { id: PoolId(1), alias: "default".into() });
-    for port in 1..=META_TARGETS + STORAGE_TARGETS {
+    for port in 1..=META_TARGETS + storage_targets {
         let meta = port <= META_TARGETS;
         map.nodes.push(Node {
             id: NodeId(port.into()),
@@ -179,6 +205,17 @@ impl Cluster {
 
     /// One whose files have so many targets each.
     pub fn striped_over(seed: u64, targets: u16) -> Cluster {
+        Cluster::of(seed, &map(targets))
+    }
+
+    /// One with so many storage targets, of which each two are a mirror group too.
+    pub fn mirrored(seed: u64, storage_targets: u16) -> Cluster {
+        let mut map = map_of(storage_targets, 2);
+        groups(&mut map);
+        Cluster::of(seed, &map)
+    }
+
+    fn of(seed: u64, map: &ClusterMap) -> Cluster {
         let (sender, receiver) = mpsc::channel();
         let cluster = Cluster(Arc::new(Mutex::new(Inner {
             faults: Faults::default(),
@@ -194,16 +231,16 @@ impl Cluster {
             hold_commits: None,
             hold: None,
             held: 0,
-            map: map(targets),
+            map: map.clone(),
         })));
-        let weak = Arc::downgrade(&cluster.0);
-        std::thread::spawn(move || machines::serve(&receiver, map(targets), META_TARGETS, weak));
+        let (weak, map) = (Arc::downgrade(&cluster.0), map.clone());
+        std::thread::spawn(move || machines::serve(&receiver, map, META_TARGETS, weak));
         cluster
     }
 
     pub fn config(&self) -> ClientConfig {
         let secret = Secret::from_bytes(&[b'x'; 32]).unwrap();
-        let mut config = ClientConfig::new(vec![address(9)], secret, "test:/mnt");
+        let mut config = ClientConfig::new(vec![address(99)], secret, "test:/mnt");
         config.retry_timeout = Duration::from_secs(20);
         config
     }
@@ -349,6 +386,7 @@ impl Inner {
 
 impl Cluster {
     async fn carry(&self, port: u16, request: Request) -> Result<Frame, TransportError> {
+        let request = of_group(request);
         if request.message_type == message_type::MGMT
             && let Ok(MgmtRequest::WatchMap { wait_ms: 1.., .. }) = decode(&request.body)
         {
@@ -423,6 +461,15 @@ impl Cluster {
             hold.notified().await;
         }
     }
+}
+
+/// What a request to a mirror group asks of it: all its members hold the same, under target number 0.
+fn of_group(request: Request) -> Request {
+    if request.message_type != message_type::STORAGE_GROUP {
+        return request;
+    }
+    let (header, inner) = GroupHeader::split(&request.body).unwrap();
+    Request { message_type: header.kind.get(), body: inner.to_vec().into(), ..request }
 }
 
 fn lost(port: u16, reason: &str) -> Result<Frame, TransportError> {

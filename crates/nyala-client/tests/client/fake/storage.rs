@@ -31,7 +31,9 @@ pub struct Storage {
     losses: u32,
     /// Power is lost when the next sync comes.
     pub cut_before_sync: bool,
-    under_way: HashMap<(u16, u64), Vec<(u64, u64)>>,
+    under_way: HashMap<(u16, u64, u16), Vec<(u64, u64)>>,
+    /// Targets that have lost what they had.
+    pub lost: HashSet<u16>,
 }
 
 fn write_header(request: &Request) -> WriteHeader {
@@ -51,7 +53,7 @@ impl Storage {
     pub fn begin(&mut self, request: &Request) {
         let h = write_header(request);
         let (start, end) = (h.offset.get(), h.offset.get() + u64::from(h.len.get()));
-        let list = self.under_way.entry((h.target.get(), h.inode.get())).or_default();
+        let list = self.under_way.entry((h.target.get(), h.inode.get(), h.index.get())).or_default();
         if list.iter().any(|(s, e)| *s < end && *e > start) {
             self.violations.push(format!("overlapping writes {start}..{end} on {list:?}"));
         }
@@ -61,7 +63,7 @@ impl Storage {
     pub fn end(&mut self, request: &Request) {
         let h = write_header(request);
         let start = h.offset.get();
-        let list = self.under_way.entry((h.target.get(), h.inode.get())).or_default();
+        let list = self.under_way.entry((h.target.get(), h.inode.get(), h.index.get())).or_default();
         list.retain(|(s, _)| *s != start);
     }
 
@@ -111,6 +113,9 @@ impl Storage {
 
     fn read(&mut self, request: &Request, flip: bool) -> Answer {
         let (h, _) = decode_bulk::<ReadHeader>(&request.body)?;
+        if self.lost.contains(&h.target.get()) {
+            return Err(ErrorCode::CHECKSUM.into());
+        }
         let empty = Vec::new();
         let chunk = self.chunks.get(&(h.target.get(), InodeId(h.inode.get()), h.index.get())).unwrap_or(&empty);
         let start = h.offset.get() / BLOCK_BYTES * BLOCK_BYTES;

@@ -300,6 +300,7 @@ impl Machine {
                     chunk_bytes: 1 << 16,
                     targets: vec![TargetId(101)],
                     moves: 0,
+                    code: None,
                 },
                 inline_version: None,
                 inline_limit: 0,

@@ -7,7 +7,7 @@ use super::*;
 const FILE: InodeId = InodeId(7);
 
 fn layout(pattern: Pattern, target: u16, moves: u32) -> Layout {
-    Layout { pattern, chunk_bytes: 4096, targets: vec![TargetId(target)], moves }
+    Layout { pattern, chunk_bytes: 4096, targets: vec![TargetId(target)], moves, code: None }
 }
 
 fn at(target: u16, names: &[u16]) -> ChunkFiles {

@@ -67,7 +67,7 @@ pub(super) const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("nyala-top", &["nyala-mon", "nyala-metrics"]),
-    ("nyala-client", &["nyala-transport", "nyala-metrics", "nyala-cluster", "nyala-wire"]),
+    ("nyala-client", &["nyala-transport", "nyala-metrics", "nyala-cluster", "nyala-parity", "nyala-wire"]),
     // The words of the protocol (ids, names, attributes) are what the client's functions take and return.
     ("nyala-fuse", &["nyala-client", "nyala-metrics", "nyala-ring", "nyala-wire"]),
     ("nyala-bench", &["nyala-client", "nyala-cluster", "nyala-transport", "nyala-web", "nyala-wire"]),

@@ -3,10 +3,10 @@
 //! `beegfs-ctl --setpattern`.
 
 use crate::cluster::{Place, Way};
+use crate::command::entry_code::{CodeArgs, EntryPattern};
 use crate::command::entry_pattern::PatternArgs;
 use crate::command::entry_set;
 use crate::compat::{cluster, words::Words};
-use crate::config::PatternArg;
 use crate::exit::{Failure, Outcome};
 use crate::output::print;
 use crate::role::block_on;
@@ -42,13 +42,13 @@ pub fn set_pattern(words: &Words) -> Outcome {
         "setpattern",
     )?;
     let pattern = match words.value("pattern").map(str::to_ascii_lowercase).as_deref() {
-        Some("raid0") => Some(PatternArg::Raid0),
-        Some("buddymirror") => Some(PatternArg::Mirror),
+        Some("raid0") => Some(EntryPattern::Raid0),
+        Some("buddymirror") => Some(EntryPattern::Mirror),
         Some(other) => {
             return Err(Failure::usage(format!("Invalid value for --pattern: {other}; possible: raid0, buddymirror")));
         }
-        None if words.has("buddymirror") => Some(PatternArg::Mirror),
-        None if words.has("raid0") => Some(PatternArg::Raid0),
+        None if words.has("buddymirror") => Some(EntryPattern::Mirror),
+        None if words.has("raid0") => Some(EntryPattern::Raid0),
         None => None,
     };
     let size = |text: &str| {
@@ -67,6 +67,7 @@ pub fn set_pattern(words: &Words) -> Outcome {
                 .transpose()?
                 .map(|id| id.to_string()),
             inline_size: None,
+            code: CodeArgs::default(),
         },
         cluster: cluster::arguments(words)?,
     };

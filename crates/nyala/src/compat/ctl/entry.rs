@@ -101,7 +101,8 @@ mod tests {
             ),
             "{text}"
         );
-        let layout = Layout { pattern: Pattern::Mirror, chunk_bytes: 1 << 20, targets: vec![TargetId(1)], moves: 0 };
+        let layout =
+            Layout { pattern: Pattern::Mirror, chunk_bytes: 1 << 20, targets: vec![TargetId(1)], moves: 0, code: None };
         let file = EntryInfo { layout: Some(layout), ..entry(FileKind::File) };
         let text = info_text(Path::new("/m/f"), &file, &map, false);
         assert!(

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Encoding of files that nobody has open, and the way back before they are written to.
+//!
+//! **Failure model.** Both are moves of the file's data ([`crate::file::move_data`]): what dies on the way leaves the file as it was. On this
+//! client the file's `coding` lock is held meanwhile: an open counts its handle first and then takes the lock, and encoding, which has it,
+//! stops when it sees a handle; so nothing is written by a layout that is being left. Other clients are kept out by the delegation
+//! and by what their server knows to be open.
+
+use crate::error::{Error, Result};
+use crate::file::encoding::{Encoded, Encoding};
+use crate::file::logic::encodings::Taken;
+use crate::file::move_data::move_data;
+use crate::file::move_purpose::{Purpose, in_use};
+use crate::file::ops::FileOps;
+use crate::file::state::File;
+use crate::rpc::deadline::Deadline;
+use crate::types::Destination;
+use nyala_wire::{DataLocation, ErasureCode, ErrorCode, InodeId, Layout, Pattern, PoolId, StripePattern, TargetId};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Between two tries to have a file for writing.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Encodes a file, unless there is nothing to do for it. `AGAIN`: it is in use.
+pub(crate) async fn encode(
+    ops: &Arc<FileOps>,
+    inode: InodeId,
+    wanted: &Encoding,
+    moved: &impl Fn(u64),
+) -> Result<Encoded> {
+    let file = ops.files.acquire(inode);
+    let encoded = encode_file(ops, &file, wanted, moved).await;
+    ops.files.release(&file);
+    encoded
+}
+
+async fn encode_file(ops: &Arc<FileOps>, file: &Arc<File>, wanted: &Encoding, moved: &impl Fn(u64)) -> Result<Encoded> {
+    let _coding = file.coding.lock().await;
+    if file.state.lock().open().handles() > 0 {
+        return Err(in_use());
+    }
+    let info = ops.cluster.fetch_file_info(file.inode).await?;
+    let layout = &info.layout;
+    let Some(code) = wanted.code.or(layout.code) else { return Ok(None) };
+    let done = layout.encoded() == Some(code) && !wanted.again;
+    if info.inline.is_some() || done || info.attr.size == 0 {
+        return Ok(None);
+    }
+    let to = destination(ops, layout, Pattern::Ec, code, wanted.avoid.clone())?;
+    move_data(ops, file, &to, Purpose::Encode, moved).await.map(Some)
+}
+
+fn destination(
+    ops: &FileOps,
+    layout: &Layout,
+    pattern: Pattern,
+    code: ErasureCode,
+    avoid: Vec<TargetId>,
+) -> Result<Destination> {
+    let pool =
+        pool_of(ops, layout).ok_or_else(|| Error::refused(ErrorCode::NO_SPACE, "none of its targets is known"))?;
+    let (chunk_bytes, num_targets) = (layout.chunk_bytes, u16::from(code.data));
+    let pattern = StripePattern { pattern, chunk_bytes, num_targets, pool, inline_bytes: 0, code: Some(code) };
+    Ok(Destination { pattern, avoid })
+}
+
+fn pool_of(ops: &FileOps, layout: &Layout) -> Option<PoolId> {
+    let map = ops.cluster.maps.view().map.clone();
+    layout.indices().find_map(|index| {
+        let target = match layout.location(index) {
+            DataLocation::Target(id) => id,
+            DataLocation::Group(id) => *map.group(id)?.members.first()?,
+        };
+        map.target(target).map(|target| target.pool)
+    })
+}
+
+/// Moves the data of a file that is encoded to where it can be written to; a handle or the caller's lock keeps it from being encoded
+/// meanwhile. Others may read it.
+pub(crate) async fn make_writable(ops: &Arc<FileOps>, file: &Arc<File>) -> Result<()> {
+    let _coding = file.coding.lock().await;
+    make_writable_locked(ops, file).await
+}
+
+/// The same for who holds the file's `coding` lock.
+pub(super) async fn make_writable_locked(ops: &Arc<FileOps>, file: &Arc<File>) -> Result<()> {
+    let deadline = Deadline::of_call(&ops.ctx);
+    loop {
+        let Some(layout) = file.state.lock().layout().cloned() else { return Ok(()) };
+        let Some(code) = layout.encoded() else { return Ok(()) };
+        let to = destination(ops, &layout, Pattern::Mirror, code, Vec::new())?;
+        match move_data(ops, file, &to, Purpose::Write, &|_| {}).await {
+            Ok(_) => return ops.delegations.file_info(file).await,
+            Err(error) if error.is(ErrorCode::AGAIN) || error.is(ErrorCode::STALE) => {
+                if deadline.is_over() || ops.ctx.is_stopped() {
+                    return Err(error);
+                }
+                tokio::time::sleep(PAUSE).await;
+                // Somebody else may have moved it.
+                ops.delegations.file_info(file).await?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The last handle here may be gone.
+pub(crate) fn encode_later(ops: &FileOps, file: &File) {
+    let state = file.state.lock();
+    let waits = state.open().handles() == 0 && ops.ctx.config.delegations;
+    if let Some(layout) = state.layout().filter(|layout| waits && layout.to_encode().is_some()) {
+        let (delay, now_ms) = (ops.ctx.config.encode_after, ops.ctx.now_ms());
+        ops.encodings.lock().closed(file.inode, layout, delay, now_ms);
+    }
+}
+
+/// A file that is due, unless enough are being encoded.
+pub(crate) fn next_to_encode(ops: &FileOps) -> Option<Taken> {
+    ops.encodings.lock().take_due(ops.ctx.now_ms())
+}
+
+/// Encodes a file that is due. why no error: `nyala entry encode` does what is left, and says why it cannot.
+pub(crate) async fn encode_due(ops: &Arc<FileOps>, taken: Taken) {
+    let encoded = encode(ops, taken.inode, &Encoding::default(), &|_| {}).await;
+    let mut encodings = ops.encodings.lock();
+    encodings.ended();
+    match encoded {
+        Ok(_) => {}
+        Err(error) if error.is(ErrorCode::AGAIN) || error.is(ErrorCode::BUSY) => {
+            encodings.again(taken, ops.ctx.now_ms());
+        }
+        Err(error) if error.is(ErrorCode::NOT_FOUND) || error.is(ErrorCode::STALE) => {}
+        Err(error) => {
+            tracing::warn!(inode = %taken.inode, %error, "a file is not encoded; nyala entry encode does it")
+        }
+    }
+}
+
+/// A file was opened here, and its handle counts: who writes can write to it from now on, and it is not encoded any more.
+pub(super) async fn opened(ops: &Arc<FileOps>, file: &Arc<File>, write: bool) -> Result<()> {
+    if write {
+        return make_writable(ops, file).await;
+    }
+    if file.coding.try_lock().is_err() {
+        drop(file.coding.lock().await);
+    }
+    Ok(())
+}

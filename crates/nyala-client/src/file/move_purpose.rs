@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! For whom a move of data makes way.
+//!
+//! **Failure model.** A recall of the file's delegation waits for the move. One that somebody here waits for goes on for a while: a file that others
+//! read all the time could not be written to otherwise. Whoever asks is never kept waiting for as long as it takes to end a session.
+
+use crate::error::{Error, Result};
+use crate::file::ops::FileOps;
+use crate::file::state::File;
+use nyala_wire::ErrorCode;
+use parking_lot::Mutex;
+use std::time::{Duration, Instant};
+
+/// What a move is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// An administrator's; it makes way for whoever asks for the file.
+    Migrate,
+    /// The same, and for handles of this client.
+    Encode,
+    /// Somebody here is about to write: those who ask wait for it, for a while.
+    Write,
+}
+
+/// A recall of the delegation is answered after this part of the time in which a session is ended, at the latest.
+const KEPT_WAITING: u32 = 4;
+
+/// Whether a move may go on.
+pub(super) struct Way {
+    purpose: Purpose,
+    /// Since when somebody else asks for the file.
+    asked: Mutex<Option<Instant>>,
+}
+
+impl Way {
+    pub(super) fn new(purpose: Purpose) -> Way {
+        Way { purpose, asked: Mutex::default() }
+    }
+
+    /// Refuses to go on where others want the file.
+    pub(super) fn is_free(&self, ops: &FileOps, file: &File) -> Result<()> {
+        let opened = self.purpose == Purpose::Encode && file.state.lock().open().handles() > 0;
+        let asked = ops.delegations.lock(file.inode).is_going(file.inode);
+        let since = {
+            let mut since = self.asked.lock();
+            *since = since.or(asked.then(Instant::now));
+            *since
+        };
+        let timeout = Duration::from_millis(ops.cluster.maps.view().map.settings.session_timeout_ms.into());
+        let longest = if self.purpose == Purpose::Write { timeout / KEPT_WAITING } else { Duration::ZERO };
+        let over = since.is_some_and(|since| since.elapsed() >= longest);
+        if opened || over { Err(in_use()) } else { Ok(()) }
+    }
+}
+
+/// Somebody else has it, or wants it.
+pub(super) fn in_use() -> Error {
+    Error::refused(ErrorCode::AGAIN, "others use the file; try again when they have closed it")
+}
