@@ -9,6 +9,7 @@
 //! nyala-sim-services --one SEED --suspect COUNT             takes a count of the statistics for a finding: to see, or shrink, when it happens
 //! SIM_MOVES=1 has slots moved in every run, SIM_MOVES=0 in none, in place of a quarter of them; SIM_SPLITS=1 has directories split, in none without it
 //! SIM_DATA_MOVES=1 has clients move files' data to other targets in every run, SIM_DATA_MOVES=0 in none, in place of a quarter of them
+//! SIM_CODED=1 has some of these moves encode the data, so that clients move it back whenever they write to it, in none without it
 //! SIM_FLIPS, SIM_FULL and SIM_CLOCKS (1: in every run that may have them, 0: in none, else in a third): bits flip on disks, disks are full for a while, clocks run apart
 //! SIM_SYNC_CUTS=1 has power fail right after clients were told that something is synced, too
 //! ```

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! Clients that move files' data to other targets, as `nyala entry migrate` does, while others use the files: from targets to the mirror
-//! group, back, and to other names where it is.
+//! group, back, and to other names where it is; in runs with SIM_CODED also encoded over all targets, from where whoever writes moves it back.
 //!
 //! **Failure model.** A move is refused while another client has the file open, or asks for it; it fails like any other operation. What has to
 //! hold in the end: [`crate::check::data_moves`].
@@ -14,7 +14,7 @@ use crate::check::ledger;
 use crate::random::Random;
 use nyala_client::types::Destination;
 use nyala_client::{Client, Error};
-use nyala_wire::{ErrorCode, InodeId, Layout, Pattern, StripePattern, TargetId};
+use nyala_wire::{ErasureCode, ErrorCode, InodeId, Layout, Pattern, StripePattern, TargetId};
 
 /// Files whose data is moved; the last one is replaced by others all the time.
 const FILES: [&str; 5] = ["small", "large", "wide", "log", "name"];
@@ -67,6 +67,10 @@ async fn layout(client: &Client, inode: InodeId) -> Result<Option<Layout>, Error
 /// The mirror group, which there is one of, or some targets.
 fn destination(random: &mut Random, client: &Client, before: &Layout) -> Destination {
     let usual = client.map().settings.default_pattern;
+    if ledger(|ledger| ledger.data_moves.are_coded) && random.one_in(2) {
+        let code = Some(ErasureCode { data: 2, parity: 1 });
+        return Destination { pattern: StripePattern { pattern: Pattern::Ec, code, ..usual }, avoid: Vec::new() };
+    }
     if random.one_in(2) {
         let pattern = StripePattern { pattern: Pattern::Mirror, num_targets: 1, ..usual };
         return Destination { pattern, avoid: Vec::new() };

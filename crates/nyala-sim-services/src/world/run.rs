@@ -86,7 +86,9 @@ pub fn run(plan: Plan) {
         cluster.split_above = SPLIT_ABOVE;
     }
     let data_moves = happens("SIM_DATA_MOVES", || Random::new(plan.seed ^ 0xda7a).one_in(4));
-    ledger(|ledger| ledger.data_moves.are_made = data_moves && plan.trip.is_none());
+    let coded = happens("SIM_CODED", || false);
+    ledger(|ledger| ledger.data_moves.are_made = (data_moves || coded) && plan.trip.is_none());
+    ledger(|ledger| ledger.data_moves.are_coded = coded);
     let kinds = Kinds::of(&mut Random::new(plan.seed ^ 0xfa17));
     if kinds.flips && plan.faults {
         cluster.scrub_interval = SCRUB;
