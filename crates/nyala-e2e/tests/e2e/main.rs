@@ -9,6 +9,7 @@ mod compat;
 mod damage;
 mod deaths;
 mod delegation_cost;
+mod encoded;
 mod entries;
 mod exit_codes;
 mod failures;

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Erasure coded files on real services: encoded after the close, read with two services killed, written to meanwhile, whole afterwards.
+
+use crate::layout::info;
+use nyala_e2e::mounts::Mounts;
+use nyala_e2e::{Cluster, Options, beside_others, cluster::text, posix::pattern, run::wait_until};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const SIZES: [usize; 5] = [70_000, 300_000, 1_000_001, 5 << 20, (9 << 20) + 4321];
+
+fn stripe(cluster: &Cluster, path: &Path) -> Value {
+    info(cluster, path)["stripe"].clone()
+}
+
+fn is_encoded(cluster: &Cluster, path: &Path) -> bool {
+    stripe(cluster, path)["pattern"] == "ec"
+}
+
+fn check(made: &[(PathBuf, Vec<u8>)]) {
+    for (path, content) in made {
+        assert!(fs::read(path).unwrap() == *content, "{} has other content", path.display());
+    }
+}
+
+/// The storage services that have the targets of a file, one for each part.
+fn services(cluster: &Cluster, path: &Path) -> Vec<String> {
+    let targets = cluster.json(&["target", "list"]);
+    let nodes = cluster.json(&["node", "list"]);
+    let node_of = |id: &Value| targets.as_array().unwrap().iter().find(|one| one["id"] == *id).unwrap()["node"].clone();
+    let name_of =
+        |node: Value| nodes.as_array().unwrap().iter().find(|one| one["id"] == node).unwrap()["alias"].clone();
+    let on = stripe(cluster, path)["targets"].as_array().unwrap().clone();
+    on.iter().map(|id| name_of(node_of(id)).as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn e2e_encoded_files_outlive_two_storage_services() {
+    let _one = beside_others();
+    let more = ["--mirror", "--chunk-size", "64k"].map(str::to_owned).to_vec();
+    let cluster = Cluster::start(Options { meta: 1, storage: 6, storage_services: 6, more });
+    let dir = cluster.test_dir("encoded");
+    cluster.nyala(["entry", "set", "--pattern", "ec", "--data", "4", "--parity", "2", &text(&dir)]).must();
+    let mut made: Vec<(PathBuf, Vec<u8>)> = (0..)
+        .zip(SIZES)
+        .map(|(n, size)| (dir.join(format!("f{n}")), pattern(n, size)))
+        .chain([(dir.join("small"), pattern(50, 900))])
+        .collect();
+    for (path, content) in &made {
+        fs::write(path, content).unwrap();
+    }
+    assert_eq!(stripe(&cluster, &made[0].0)["pattern"], "mirror", "until some time after the close");
+    let large = made[..SIZES.len()].to_vec();
+    let all = || large.iter().all(|(path, _)| is_encoded(&cluster, path));
+    wait_until(Duration::from_secs(60), all, || "files are not encoded".to_owned());
+    check(&made);
+    let parts = services(&cluster, &large[4].0);
+    assert_eq!((parts.len(), stripe(&cluster, &large[4].0)["code"]["parity"].as_u64()), (6, Some(2)));
+    assert_eq!(parts.iter().collect::<BTreeSet<_>>().len(), 6, "each on a service of its own");
+
+    let (mut killed, groups) = (vec![parts[0].clone()], cluster.json(&["mirror", "list"]));
+    killed.push(other_group(&cluster, &groups, &parts));
+    cluster.kill_all(&killed);
+    // Another mount has read nothing yet.
+    let mut mounts = Mounts::new(&cluster, 1, "");
+    let fresh = mounts.add("").join("encoded");
+    check(
+        &made
+            .iter()
+            .map(|(path, content)| (fresh.join(path.file_name().unwrap()), content.clone()))
+            .collect::<Vec<_>>(),
+    );
+    writes_go_on(&cluster, &mut made);
+    for name in &killed {
+        cluster.start_service(name);
+    }
+    cluster.wait_healthy();
+    check(&made);
+    cluster.nyala(["entry", "encode", &text(&dir)]).must();
+    assert!(made.iter().all(|(path, _)| path.ends_with("small") || is_encoded(&cluster, path)));
+    check(&made);
+    let repaired = cluster.nyala(["entry", "encode", "--repair", &text(&made[1].0)]);
+    assert!(repaired.err.contains("1 file encoded"), "{}", repaired.describe());
+    check(&made);
+    cluster.assert_fsck_clean();
+}
+
+/// A service that has a part and is in no mirror group with the first one.
+fn other_group(cluster: &Cluster, groups: &Value, parts: &[String]) -> String {
+    let targets = cluster.json(&["target", "list"]);
+    let nodes = cluster.json(&["node", "list"]);
+    let nodes = nodes.as_array().unwrap();
+    let service = |id: &Value| {
+        let target = targets.as_array().unwrap().iter().find(|one| one["id"] == *id).unwrap();
+        nodes.iter().find(|one| one["id"] == target["node"]).unwrap()["alias"].as_str().unwrap().to_owned()
+    };
+    let with_first: Vec<String> = groups
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|group| group["members"].as_array().unwrap().iter().map(|one| service(&one["target"])).collect::<Vec<_>>())
+        .find(|members| members.contains(&parts[0]))
+        .unwrap();
+    parts.iter().find(|name| !with_first.contains(name)).unwrap().clone()
+}
+
+/// An encoded file is changed and a new one is made while two services are away.
+fn writes_go_on(cluster: &Cluster, made: &mut Vec<(PathBuf, Vec<u8>)>) {
+    let (path, content) = &mut made[3];
+    content[1_000_000..1_000_007].copy_from_slice(b"changed");
+    let file = fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    assert_eq!(stripe(cluster, path)["pattern"], "mirror", "before the first write");
+    file.write_all_at(b"changed", 1_000_000).unwrap();
+    file.sync_all().unwrap();
+    let cut = &mut made[2];
+    cut.1.truncate(123_456);
+    fs::OpenOptions::new().write(true).open(&cut.0).unwrap().set_len(123_456).unwrap();
+    let new = (cluster.mount().join("encoded/new"), pattern(77, 2 << 20));
+    fs::write(&new.0, &new.1).unwrap();
+    made.push(new);
+    check(made);
+}
