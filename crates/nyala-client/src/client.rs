@@ -19,6 +19,7 @@ use crate::rpc::failure::unexpected_reply;
 use crate::rpc::root;
 use crate::rpc::transport::{Network, Rpc};
 use crate::types::{CacheListener, ClientStats, Destination, FsStats, Lookup, Mode, OpenOptions, SetXattr, Withdraw};
+use nyala_transport::trace::Exchange;
 use nyala_wire::map::{ClusterMap, TargetKind};
 use nyala_wire::meta::{
     DelegationMode, EntryInfo, FileLock, Listing, MetaOp, MetaReply, NewEntry, Owner, Rename, SetAttr,
@@ -28,7 +29,6 @@ use nyala_wire::storage::ChunkFileId;
 use nyala_wire::{Attr, ErrorCode, FileKind, GroupId, InodeId, Layout, StripePattern, TargetId};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// A client of one cluster. Clones share it; it may be used from any thread that has a tokio runtime, and from several at
@@ -99,6 +99,11 @@ impl Client {
         crate::rpc::acting_user::on_behalf(user, call).await
     }
 
+    /// Runs a call and follows the requests that it sends under a trace's id, if there is a tracer; with those that ended.
+    pub async fn follow<T>(&self, trace: u64, call: impl Future<Output = T>) -> (T, Vec<Exchange>) {
+        crate::rpc::following::follow(self.core.ctx.config.tracer.as_deref(), trace, call).await
+    }
+
     /// The cluster map now.
     pub fn map(&self) -> Arc<ClusterMap> {
         self.core.cluster.maps.view().map.clone()
@@ -106,21 +111,7 @@ impl Client {
 
     /// Counters.
     pub fn stats(&self) -> ClientStats {
-        let stats = &self.core.ctx.stats;
-        let get = nyala_metrics::Counter::get;
-        ClientStats {
-            meta_requests: get(&stats.meta_requests),
-            revocations: get(&stats.revocations),
-            storage_reads: get(&stats.storage_reads),
-            storage_writes: get(&stats.storage_writes),
-            read_bytes: get(&stats.read_bytes),
-            written_bytes: get(&stats.written_bytes),
-            retries: get(&stats.retries),
-            checksum_errors: get(&stats.checksum_errors),
-            dirty_bytes: self.core.writeback.memory.used() as u64,
-            cached_bytes: self.core.ops.cached_bytes.load(Ordering::Relaxed) as u64,
-            cache_hits: get(&stats.cache_hits),
-        }
+        self.core.stats()
     }
 
     /// Who is to be told when something that this client said may be kept is true no longer. Set before anything is asked.

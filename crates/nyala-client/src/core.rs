@@ -16,10 +16,11 @@ use crate::namespace::owner::Namespace;
 use crate::rpc::cluster::{Cluster, Reopening, SessionObserver};
 use crate::rpc::session::Session;
 use crate::rpc::transport::Rpc;
-use crate::types::FsStats;
+use crate::types::{ClientStats, FsStats};
 use crate::writeback::owner::Writeback;
 use nyala_wire::{InodeId, SessionId};
 use parking_lot::Mutex;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -38,6 +39,25 @@ pub(crate) struct Core {
 }
 
 impl Core {
+    /// Counters.
+    pub(crate) fn stats(&self) -> ClientStats {
+        let stats = &self.ctx.stats;
+        let get = nyala_metrics::Counter::get;
+        ClientStats {
+            meta_requests: get(&stats.meta_requests),
+            revocations: get(&stats.revocations),
+            storage_reads: get(&stats.storage_reads),
+            storage_writes: get(&stats.storage_writes),
+            read_bytes: get(&stats.read_bytes),
+            written_bytes: get(&stats.written_bytes),
+            retries: get(&stats.retries),
+            checksum_errors: get(&stats.checksum_errors),
+            dirty_bytes: self.writeback.memory.used() as u64,
+            cached_bytes: self.ops.cached_bytes.load(Ordering::Relaxed) as u64,
+            cache_hits: get(&stats.cache_hits),
+        }
+    }
+
     pub(crate) fn new(config: ClientConfig, rpc: Arc<dyn Rpc>) -> Result<Arc<Core>> {
         let ctx = Arc::new(Context::new(config));
         let cluster = Arc::new(Cluster::new(ctx.clone(), rpc)?);

@@ -59,6 +59,11 @@ pub trait Handler: Send + Sync + 'static {
         work
     }
 
+    /// Runs a request's work; whoever wants to know how long it takes, and what for, looks at it here.
+    fn follow<T>(&self, arrived: Arrived, work: impl Future<Output = T>) -> impl Future<Output = T> {
+        work
+    }
+
     /// The mount is gone and no request is running. Called once.
     fn destroy(&self) -> impl Future<Output = ()> {
         async {}

@@ -5,7 +5,7 @@
 use crate::buf::WriteData;
 use crate::errno::Errno;
 use bytes::Bytes;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The kernel's name for an inode: whatever the handler gave in an [`Entry`]; the root is [`Ino::ROOT`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,6 +31,19 @@ pub struct Context {
     pub gid: u32,
     /// The calling thread; zero when the kernel asks for itself.
     pub pid: u32,
+}
+
+/// A request that is about to be served.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrived {
+    /// Its number.
+    pub opcode: u32,
+    /// The inode; of names, their directory.
+    pub ino: Ino,
+    /// When it was taken up.
+    pub came: Instant,
+    /// How long before that it was read from the kernel, or could have been, behind others of the same turn of its thread.
+    pub queued: Duration,
 }
 
 /// A point in time; before 1970 the seconds are negative and the nanoseconds still count forward.

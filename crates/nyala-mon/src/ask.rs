@@ -122,6 +122,7 @@ async fn over_http(at: &[SocketAddr]) -> Result<String, String> {
         path: "/metrics",
         authorization: None,
         body: String::new(),
+        content_type: http::TEXT,
         longest: LONGEST_PAGE,
         within: ANSWER,
     };

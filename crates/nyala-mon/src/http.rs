@@ -27,13 +27,18 @@ pub struct Ask<'a> {
     pub path: &'a str,
     /// Value of the header Authorization.
     pub authorization: Option<&'a str>,
-    /// What is sent.
+    /// What is sent, and what that is.
     pub body: String,
+    /// See above.
+    pub content_type: &'static str,
     /// Longest reply, bytes.
     pub longest: usize,
     /// Longest time.
     pub within: Duration,
 }
+
+/// Text, as databases and pages of metrics have it.
+pub const TEXT: &str = "text/plain; charset=utf-8";
 
 /// Asks: the status and the body.
 pub async fn ask(url: &Url, ask: Ask<'_>) -> Result<(u16, String), String> {
@@ -49,7 +54,7 @@ async fn exchange(url: &Url, ask: Ask<'_>) -> Result<(u16, String), String> {
     builder.max_buf_size(64 << 10);
     let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(text)?;
     let mut request = Request::builder().method(ask.method).uri(format!("{}{}", url.path, ask.path));
-    request = request.header(HOST, &url.authority).header(CONTENT_TYPE, "text/plain; charset=utf-8");
+    request = request.header(HOST, &url.authority).header(CONTENT_TYPE, ask.content_type);
     if let Some(authorization) = ask.authorization {
         request = request.header(AUTHORIZATION, authorization);
     }

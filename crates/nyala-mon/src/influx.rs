@@ -86,7 +86,15 @@ impl Influx {
 
     async fn post(&self, path: &str, body: String) -> Result<(u16, String), String> {
         let authorization = self.authorization.as_deref();
-        let ask = Ask { method: Method::POST, path, authorization, body, longest: LONGEST_REPLY, within: WRITE };
+        let ask = Ask {
+            method: Method::POST,
+            path,
+            authorization,
+            body,
+            content_type: http::TEXT,
+            longest: LONGEST_REPLY,
+            within: WRITE,
+        };
         http::ask(&self.url, ask).await
     }
 }

@@ -22,6 +22,7 @@ mod http;
 mod influx;
 pub mod logic;
 mod names;
+pub mod otlp;
 mod paths;
 mod round;
 mod rounds;

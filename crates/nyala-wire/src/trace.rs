@@ -2,8 +2,11 @@
 
 //! Where the time of traced requests went, as the services on their way recorded it.
 
+use crate::ids::InodeId;
+use crate::map::addresses;
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
 
 /// Asks a service for what it recorded of the requests with a trace id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
@@ -49,5 +52,51 @@ pub struct TracedPart {
     pub name: String,
     /// How long, nanoseconds.
     #[n(1)]
+    pub ns: u64,
+}
+
+/// A request of the kernel that a mount followed.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct MountTrace {
+    /// The id under which its own requests were followed.
+    #[n(0)]
+    pub trace: u64,
+    /// What the kernel asked for.
+    #[n(1)]
+    pub operation: String,
+    /// The inode: of names, their directory.
+    #[n(2)]
+    pub inode: InodeId,
+    /// How long it waited behind others that were read from the kernel with it, nanoseconds.
+    #[n(3)]
+    pub queue_ns: u64,
+    /// From when it was read, with its time in the queue, until its answer, nanoseconds.
+    #[n(4)]
+    pub total_ns: u64,
+    /// The requests that it took, by their beginning.
+    #[n(5)]
+    pub requests: Vec<MountRequest>,
+    /// When it was answered, by the clock of the mount's host, nanoseconds since 1970.
+    #[n(6)]
+    pub ended_unix_ns: u64,
+}
+
+/// A request of a mount to a service.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct MountRequest {
+    /// Who was asked.
+    #[cbor(n(0), encode_with = "addresses::encode_one", decode_with = "addresses::decode_one")]
+    pub address: SocketAddr,
+    /// Its id in its connection.
+    #[n(1)]
+    pub request: u64,
+    /// Its message type.
+    #[n(2)]
+    pub message_type: u16,
+    /// When it was given to the connection, since the kernel's request was read, nanoseconds.
+    #[n(3)]
+    pub at_ns: u64,
+    /// Until its reply was there, nanoseconds.
+    #[n(4)]
     pub ns: u64,
 }

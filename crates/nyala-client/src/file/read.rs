@@ -19,6 +19,7 @@ use crate::rpc::logic::segments::Segments;
 use crate::rpc::storage::ChunkRange;
 use crate::writeback::logic::ranges::RangeSet;
 use bytes::Bytes;
+use nyala_transport::trace::{carried, under};
 use nyala_wire::storage::MAX_IO_BYTES;
 use nyala_wire::{ErrorCode, InodeId, Layout};
 use parking_lot::Mutex;
@@ -232,7 +233,8 @@ impl FileOps {
         let mut parts = vec![None; pieces.len()];
         for (number, piece) in pieces.into_iter().enumerate() {
             let (ops, layout) = (self.clone(), layout.clone());
-            reads.spawn(async move { (number, ops.read_piece(&layout, size, piece).await) });
+            let read = async move { (number, ops.read_piece(&layout, size, piece).await) };
+            reads.spawn(carried(under(), read));
         }
         while let Some(done) = reads.join_next().await {
             let (number, part) = done.map_err(|_| Error::ShutDown)?;

@@ -18,6 +18,7 @@ use crate::rpc::bound::{Bound, UNBOUND};
 use crate::rpc::failure::unexpected_reply;
 use crate::rpc::storage::ChunkRange;
 use crate::writeback::flush::Flush;
+use nyala_transport::trace::{carried, under};
 use nyala_transport::wall_clock;
 use nyala_wire::meta::{Commit, DelegationMode, MAX_FILE_BYTES, MetaOp, MetaReply, SetAttr, Want};
 use nyala_wire::storage::{StorageOp, StorageReply};
@@ -277,9 +278,10 @@ impl FileOps {
         for (index, part) in parts {
             let chunk = ChunkRange { inode: file.inode, location: layout.location(index), index, offset: 0 };
             let (ops, op) = (self.clone(), op(part));
-            calls.spawn(async move {
+            let call = async move {
                 ops.cluster.storage_change(what, chunk, session, op).await.map(|verifier| (index, verifier))
-            });
+            };
+            calls.spawn(carried(under(), call));
         }
         self.writeback.all_stored(file, calls).await
     }

@@ -14,6 +14,7 @@ use crate::namespace::owner::Namespace;
 use crate::namespace::server_lookup::Purpose;
 use crate::rpc::failure::unexpected_reply;
 use crate::types::Lookup;
+use nyala_transport::trace::{carried, under};
 use nyala_wire::meta::{
     DelegationMode, ListedEntry, Listing, MAX_GET_ATTRS, MAX_LIST_ENTRIES, MetaOp, MetaReply, Owner,
 };
@@ -93,7 +94,7 @@ impl Namespace {
         let mut asks = JoinSet::new();
         for part in by_server.values().flat_map(|inodes| inodes.chunks(MAX_GET_ATTRS)) {
             let (namespace, inodes) = (self.clone(), part.to_vec());
-            asks.spawn(async move {
+            asks.spawn(carried(under(), async move {
                 let note = namespace.delegations.note_all();
                 let op = MetaOp::GetAttrs { inodes };
                 let mut answer = namespace
@@ -104,7 +105,7 @@ impl Namespace {
                 let MetaReply::Attrs(mut attrs) = reply else { return Err(unexpected_reply("get attributes")) };
                 namespace.delegations.take_attrs(&answer, &note, attrs.iter_mut());
                 Ok(attrs)
-            });
+            }));
         }
         while let Some(attrs) = asks.join_next().await {
             out.extend(attrs.unwrap_or(Err(Error::ShutDown))?);

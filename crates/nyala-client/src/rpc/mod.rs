@@ -15,6 +15,7 @@ pub(crate) mod confirm;
 pub(crate) mod deadline;
 pub(crate) mod exchange;
 pub(crate) mod failure;
+pub(crate) mod following;
 pub(crate) mod grant_fetches;
 pub(crate) mod management;
 pub(crate) mod meta;

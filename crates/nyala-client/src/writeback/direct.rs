@@ -21,6 +21,7 @@ use crate::rpc::failure::unexpected_reply;
 use crate::rpc::storage::ChunkRange;
 use crate::writeback::owner::Writeback;
 use bytes::Bytes;
+use nyala_transport::trace::{carried, under};
 use nyala_transport::wall_clock;
 use nyala_wire::meta::{Commit, FileReply, MetaOp, MetaReply, PutInline, Want};
 use nyala_wire::{ErrorCode, InodeId, Layout, SessionId};
@@ -173,9 +174,10 @@ impl Writeback {
                 let chunk = ChunkRange { inode, location, index: extent.index, offset: chunk_offset };
                 let writeback = self.clone();
                 let index = extent.index;
-                writes.spawn(async move {
+                let write = async move {
                     writeback.cluster.write_bulk(chunk, piece, session).await.map(|verifier| (index, verifier))
-                });
+                };
+                writes.spawn(carried(under(), write));
                 done += len;
             }
         }

@@ -14,6 +14,7 @@ use crate::file::state::{File, FileState};
 use crate::rpc::storage::ChunkRange;
 use crate::writeback::owner::Writeback;
 use bytes::Bytes;
+use nyala_transport::trace::{carried, under};
 use nyala_wire::SessionId;
 use nyala_wire::storage::WriteVerifier;
 use std::ops::Range;
@@ -55,7 +56,7 @@ impl Writeback {
         }
         for (sending, chunk, data, in_pieces) in sends {
             let elsewhere = if in_pieces { self.send_thread.runtime() } else { None };
-            elsewhere.unwrap_or(&runtime).spawn(send(sending, chunk, data));
+            elsewhere.unwrap_or(&runtime).spawn(carried(under(), send(sending, chunk, data)));
         }
     }
 

@@ -18,6 +18,7 @@ use crate::rpc::failure::unexpected_reply;
 use crate::rpc::storage::ChunkRange;
 use crate::writeback::logic::unsynced::Written;
 use crate::writeback::owner::Writeback;
+use nyala_transport::trace::{carried, under};
 use nyala_wire::storage::{StorageOp, StorageReply, WriteVerifier};
 use nyala_wire::{InodeId, Layout};
 use std::collections::BTreeSet;
@@ -91,7 +92,8 @@ impl Writeback {
         for (index, noted) in written.clone() {
             let chunk = ChunkRange { inode, location: layout.location(index), index, offset: 0 };
             let writeback = self.clone();
-            syncs.spawn(async move { writeback.storage_sync(chunk).await.map(|verifier| (chunk, noted, verifier)) });
+            let sync = async move { writeback.storage_sync(chunk).await.map(|verifier| (chunk, noted, verifier)) };
+            syncs.spawn(carried(under(), sync));
         }
         let mut result = Ok(Synced::default());
         while let Some(done) = syncs.join_next().await {

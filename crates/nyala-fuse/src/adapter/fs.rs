@@ -12,6 +12,7 @@ use super::handles::Handles;
 use super::lock_holders::LockHolders;
 use super::lock_owners::LockOwners;
 use super::statistics::Requests;
+use super::traces::{self, Traces};
 use super::{attrs, callers, locks, names, xattrs};
 use crate::abi::opcode::Opcode;
 use crate::types::*;
@@ -45,6 +46,7 @@ pub struct NyalaFs {
     pub(super) access_times: AccessTimes,
     noatime: AtomicBool,
     pub(super) requests: Requests,
+    pub(super) traces: Traces,
 }
 
 impl NyalaFs {
@@ -63,6 +65,7 @@ impl NyalaFs {
             access_times: AccessTimes::default(),
             noatime: AtomicBool::new(options.noatime),
             requests: Requests::default(),
+            traces: Traces::default(),
         }
     }
 
@@ -200,6 +203,19 @@ impl Handler for NyalaFs {
     fn bounded<T>(&self, ctx: &Context, work: impl Future<Output = T>) -> impl Future<Output = T> {
         let user = ActingUser { uid: ctx.uid, gid: ctx.gid, pid: ctx.pid, groups: callers::groups };
         self.client.bounded(self.client.on_behalf(user, work))
+    }
+
+    async fn follow<T>(&self, arrived: Arrived, work: impl Future<Output = T>) -> T {
+        let Some(trace) = self.traces.id(&arrived) else { return work.await };
+        let (done, exchanges) = self.client.follow(trace, work).await;
+        let asked = exchanges.into_iter().map(|exchange| traces::Asked {
+            address: exchange.address,
+            request: exchange.request,
+            message_type: exchange.message_type,
+            took: (exchange.began, exchange.ended),
+        });
+        self.traces.add(trace, arrived, Instant::now(), asked);
+        done
     }
 
     fn arrived(&self, opcode: u32, uid: u32) {
@@ -367,8 +383,8 @@ impl Handler for NyalaFs {
         xattrs::set(self, ctx, ino, (name, value), flags, kill_sgid).await
     }
 
-    async fn getxattr(&self, _: &Context, ino: Ino, name: &[u8]) -> Result<Vec<u8>> {
-        xattrs::get(self, ino, name).await
+    async fn getxattr(&self, ctx: &Context, ino: Ino, name: &[u8]) -> Result<Vec<u8>> {
+        xattrs::get(self, ctx, ino, name).await
     }
 
     async fn listxattr(&self, ctx: &Context, ino: Ino) -> Result<Vec<Vec<u8>>> {

@@ -35,6 +35,7 @@ pub mod open_dirs;
 pub mod page_cache;
 pub(crate) mod processes;
 pub mod statistics;
+pub mod traces;
 mod xattrs;
 
 pub use fs::{FsOptions, NyalaFs};

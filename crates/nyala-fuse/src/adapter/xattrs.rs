@@ -5,11 +5,12 @@
 
 use super::convert::{errno, inode};
 use super::fs::NyalaFs;
-use super::{entry, statistics};
+use super::{entry, statistics, traces};
 use crate::types::{Context, Result};
 use crate::{Errno, Ino};
 use nyala_client::SetXattr;
 use nyala_wire::InodeId;
+use std::time::Instant;
 
 const ACL_ACCESS: &[u8] = b"system.posix_acl_access";
 const ACL_DEFAULT: &[u8] = b"system.posix_acl_default";
@@ -23,9 +24,12 @@ pub fn check(name: &[u8]) -> Result<()> {
 }
 
 /// Reads one: of the mount's own what it says now, of all others what is stored.
-pub async fn get(fs: &NyalaFs, ino: Ino, name: &[u8]) -> Result<Vec<u8>> {
+pub async fn get(fs: &NyalaFs, ctx: &Context, ino: Ino, name: &[u8]) -> Result<Vec<u8>> {
     if name == entry::ENTRY {
         return entry::show(fs, ino).await;
+    }
+    if name == traces::TRACES {
+        return if ctx.uid == 0 { Ok(fs.traces.value()) } else { Err(Errno::EPERM) };
     }
     check(name)?;
     if name == statistics::NAME && inode(ino) == InodeId::ROOT {
@@ -46,6 +50,9 @@ pub async fn set(
 ) -> Result<()> {
     if name == entry::PATTERN {
         return entry::set_pattern(fs, ctx, ino, value).await;
+    }
+    if name == traces::TRACE {
+        return if ctx.uid == 0 { fs.traces.ask(ino, value, Instant::now()) } else { Err(Errno::EPERM) };
     }
     check(name)?;
     if name == statistics::NAME {

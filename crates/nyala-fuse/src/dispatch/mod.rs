@@ -29,6 +29,7 @@ use crate::handler::Handler;
 use crate::request::{self, FileOp, Op, ParseError};
 use crate::transport::{Channel, Request};
 use crate::types::Negotiated;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -42,6 +43,8 @@ pub(crate) struct Server<H, C> {
     pub(crate) channel: Rc<C>,
     pub(crate) negotiated: Negotiated,
     pub(crate) interrupts: Arc<Interrupts>,
+    /// When the thread's turn began: its first request was taken up then. None: it begins with the next one.
+    pub(crate) turn: Cell<Option<Instant>>,
 }
 
 /// A request's work, not done at the first attempt.
@@ -51,6 +54,8 @@ pub(crate) type Pending = Pin<Box<dyn Future<Output = ()>>>;
 pub(crate) fn serve<H: Handler, C: Channel>(server: &Rc<Server<H, C>>, request: Request) -> Option<Pending> {
     let header = request.header;
     let came = Instant::now();
+    let began = server.turn.get().unwrap_or(came);
+    server.turn.set(Some(began));
     server.handler.arrived(header.opcode, header.uid);
     let replier = Replier::new(Rc::clone(&server.channel), request.ticket(), header.opcode);
     let op = match request::parse(&header, request.args(), server.negotiated.flags) {
@@ -78,7 +83,7 @@ pub(crate) fn serve<H: Handler, C: Channel>(server: &Rc<Server<H, C>>, request: 
             (op, None)
         }
     };
-    let mut work: Pending = Box::pin(run(Rc::clone(server), (header, came), op, data, replier));
+    let mut work: Pending = Box::pin(run(Rc::clone(server), (header, came, came - began), op, data, replier));
     let mut cx = std::task::Context::from_waker(Waker::noop());
     match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(&mut cx))) {
         Ok(Poll::Pending) => Some(work),

@@ -11,10 +11,10 @@ use crate::errno::Errno;
 use crate::handler::Handler;
 use crate::request::Op;
 use crate::transport::Channel;
-use crate::types::{Context, Ino};
+use crate::types::{Arrived, Context, Ino};
 use std::pin::pin;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A request that the handler was told of, until its reply was sent.
 struct Served<'a, H: Handler> {
@@ -32,7 +32,7 @@ impl<H: Handler> Drop for Served<'_, H> {
 /// Serves one request to its end, with an answer earlier than that if its caller is gone or has waited for too long.
 pub(super) async fn run<H: Handler, C: Channel>(
     server: Rc<Server<H, C>>,
-    (header, came): (InHeader, Instant),
+    (header, came, queued): (InHeader, Instant, Duration),
     op: Op,
     data: Option<WriteData>,
     replier: Replier<C>,
@@ -63,7 +63,9 @@ pub(super) async fn run<H: Handler, C: Channel>(
     handler.begins(opcode, ino);
     // Before the work, so that it goes after the reply.
     let served = Served { handler, opcode, ino };
-    let mut work = pin!(handler.bounded(&ctx, perform(handler, &ctx, ino, op, data)));
+    let arrived = Arrived { opcode, ino, came, queued };
+    let work = handler.follow(arrived, perform(handler, &ctx, ino, op, data));
+    let mut work = pin!(handler.bounded(&ctx, work));
     let exhausted = early_reply::exhausted(&server.interrupts, &ctx, opcode, handler.time_limit());
     let error = tokio::select! {
         biased;

@@ -12,6 +12,7 @@ mod config;
 mod handshake;
 pub(crate) mod negotiate;
 mod rings;
+mod turn;
 mod worker;
 
 pub use config::SessionConfig;

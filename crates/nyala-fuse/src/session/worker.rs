@@ -2,6 +2,7 @@
 
 //! One thread's loop: read, serve at once what can be, give the rest a task.
 
+use super::turn::next;
 use super::{SessionError, io};
 use crate::buf::BufPool;
 use crate::dispatch::{self, Interrupts, Server};
@@ -47,8 +48,8 @@ impl<H> Clone for WorkerContext<H> {
 impl<H: Handler> WorkerContext<H> {
     /// What the requests of one thread share.
     pub(super) fn server<C: Channel>(&self, channel: C) -> Rc<Server<H, C>> {
-        let (handler, interrupts) = (Arc::clone(&self.handler), Arc::clone(&self.interrupts));
-        Rc::new(Server { handler, channel: Rc::new(channel), negotiated: self.negotiated, interrupts })
+        let (handler, interrupts, turn) = (Arc::clone(&self.handler), Arc::clone(&self.interrupts), Default::default());
+        Rc::new(Server { handler, channel: Rc::new(channel), negotiated: self.negotiated, interrupts, turn })
     }
 
     /// Does a thread's work and tells how it ended, also if it panicked.
@@ -123,7 +124,7 @@ pub(super) async fn serve<H: Handler, C: Channel>(server: Rc<Server<H, C>>, drai
     let mut tasks = JoinSet::new();
     let mut burst = 0;
     let ended = loop {
-        match server.channel.next().await {
+        match next(&server).await {
             Ok(Some(request)) => {
                 if let Some(pending) = dispatch::serve(&server, request) {
                     tasks.spawn_local(pending);
@@ -135,6 +136,7 @@ pub(super) async fn serve<H: Handler, C: Channel>(server: Rc<Server<H, C>>, drai
         burst += 1;
         if burst >= BURST {
             burst = 0;
+            server.turn.set(None);
             while tasks.try_join_next().is_some() {}
             tokio::task::yield_now().await;
         }

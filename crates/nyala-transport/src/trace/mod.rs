@@ -3,7 +3,7 @@
 //! Where the time of single requests goes: ids in the headers of requests that are followed, and what each side records of them.
 //!
 //! Whoever wants to know has a [`Tracer`] in its [`HandshakeConfig`](crate::HandshakeConfig) and says [`Tracer::follow`]: from then on the
-//! requests of its connections carry the id, and the tracer keeps how long each took. The server's side of a connection records a followed
+//! requests of its connections carry the id, and the tracer keeps how long each took. Who has several under way at once says it for each ([`Under`]). The server's side of a connection records a followed
 //! request in parts, which add up to the whole, and keeps the last [`KEPT`] of them ([`Traces`]); they are asked for by their id.
 //!
 //! All others are measured in the same parts with a coarse clock, so that those which take too long can be named ([`SlowOperations`]): one look
@@ -22,6 +22,7 @@ mod seen;
 mod slow;
 mod tracer;
 mod traces;
+mod under;
 
 pub(crate) use clock::Moment;
 pub(crate) use followed::Followed;
@@ -33,6 +34,7 @@ pub(crate) use slow::Sender;
 pub use slow::SlowOperations;
 pub use tracer::{Exchange, Tracer};
 pub use traces::{KEPT, Traces};
+pub use under::{Under, carried, under};
 
 #[cfg(test)]
 mod tests;

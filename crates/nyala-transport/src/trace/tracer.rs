@@ -2,6 +2,7 @@
 
 //! The side that sends: which requests are followed, and how long they took. Failure model: see the parent module.
 
+use super::under::under;
 use parking_lot::Mutex;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,7 +44,7 @@ impl Tracer {
 
     /// The id under which a request that begins now is followed.
     pub(crate) fn id(&self) -> Option<u64> {
-        Some(self.trace.load(Ordering::Relaxed)).filter(|trace| *trace != 0)
+        under().or_else(|| Some(self.trace.load(Ordering::Relaxed)).filter(|trace| *trace != 0))
     }
 
     pub(crate) fn note(&self, exchange: Exchange) {

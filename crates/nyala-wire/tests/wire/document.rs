@@ -117,6 +117,7 @@ fn structures_have_their_fields() {
     structures!(Attr, Layout, StripePattern, Time, WireError, ServiceStats);
     structures!(RecallReport, UnansweredRecall, LinkReport, LinkState);
     structures!(TraceRequest, TraceReply, TracedRequest, TracedPart);
+    structures!(nyala_wire::trace::MountTrace, nyala_wire::trace::MountRequest);
     structures!(nyala_wire::link_test::LinkTestRequest, nyala_wire::link_test::LinkTestReply);
     structures!(
         ClusterMap,

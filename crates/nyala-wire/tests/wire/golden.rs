@@ -20,7 +20,7 @@ use nyala_wire::raid::{RaidOrder, RaidRequest, RaidState};
 use nyala_wire::scrub::{ScrubRequest, ScrubState};
 use nyala_wire::storage::{StorageOp, StorageReply, StorageRequest};
 use nyala_wire::subtree_proofs::Proven;
-use nyala_wire::trace::{TraceReply, TraceRequest};
+use nyala_wire::trace::{MountTrace, TraceReply, TraceRequest};
 use nyala_wire::{Attr, Layout, WireError};
 use std::fmt::Write;
 
@@ -48,6 +48,7 @@ fn messages_stay_as_they_are() {
     structure::<ServiceStats>(&mut now);
     structure::<TraceRequest>(&mut now);
     structure::<TraceReply>(&mut now);
+    structure::<MountTrace>(&mut now);
     structure::<LinkTestRequest>(&mut now);
     structure::<LinkTestReply>(&mut now);
     variants::<HostReportRequest>(&mut now);

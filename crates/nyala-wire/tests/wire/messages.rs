@@ -27,6 +27,7 @@ use nyala_wire::pool_orders::PoolOrder;
 use nyala_wire::raid::{RaidMember, RaidOrder, RaidRequest, RaidScrub, RaidState};
 use nyala_wire::scrub::{ScrubDamage, ScrubRequest, ScrubState};
 use nyala_wire::storage::{ListedFile, Stamp, StorageOp, StorageReply, StorageRequest, WriteVerifier};
+use nyala_wire::trace::{MountRequest, MountTrace};
 use nyala_wire::walk::{WalkAt, WalkPiece};
 
 structures! {
@@ -37,6 +38,8 @@ structures! {
     BusyInodes { inodes, missed }
     HostReportReply { host, report, bytes }
     InodeName { inode, dir, name }
+    MountRequest { address, request, message_type, at_ns, ns }
+    MountTrace { trace, operation, inode, queue_ns, total_ns, requests, ended_unix_ns }
     NamesReply { names, next }
     NamesRequest { dir, inodes, after }
     Commit { inode, end, mtime, spilled, sync, close, allocated }

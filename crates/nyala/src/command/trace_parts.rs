@@ -5,18 +5,22 @@
 use super::trace_table::{Asked, Operation, Part, PassedOn};
 use nyala_transport::trace::Exchange;
 use nyala_wire::message_type;
-use nyala_wire::trace::TracedRequest;
+use nyala_wire::trace::{MountRequest, MountTrace, TracedRequest};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// An operation that was done, with what is known of it.
 pub struct Followed {
     /// What was done.
-    pub operation: &'static str,
+    pub operation: String,
+    /// How long it waited in its mount's queue, from when it began.
+    pub queued: Duration,
     /// When it began and ended.
     pub began: Instant,
     /// See above.
     pub ended: Instant,
+    /// When it ended, by the clock, nanoseconds since 1970.
+    pub ended_unix_ns: u64,
     /// Its requests.
     pub exchanges: Vec<Exchange>,
 }
@@ -29,6 +33,7 @@ impl Followed {
     /// Puts together what both sides know; `records` are of this operation's trace alone, `who` and `node` give names to services.
     pub fn with(
         mut self,
+        trace: u64,
         records: &[(SocketAddr, TracedRequest)],
         who: impl Fn(SocketAddr) -> String,
         node: impl Fn(u32) -> String,
@@ -59,10 +64,15 @@ impl Followed {
                 parts: record.map_or_else(Vec::new, parts),
             }
         });
+        let whole_ns = u64::try_from(whole.as_nanos()).unwrap_or(u64::MAX);
         Operation {
+            trace: format!("{trace:032x}"),
+            began_unix_ns: self.ended_unix_ns.saturating_sub(whole_ns),
             operation: self.operation,
             whole_us: us(whole),
-            client_us: us(whole.saturating_sub(covered)),
+            queue_us: us(self.queued),
+            client_us: us(whole.saturating_sub(covered + self.queued)),
+            followed: 1,
             requests: requests.collect(),
             passed_on: passed_on(records, &who, &node),
         }
@@ -114,8 +124,27 @@ fn message(kind: u16) -> String {
 /// Of several times that an operation was done, the one that took neither long nor short.
 pub fn middle(mut all: Vec<Operation>) -> Option<Operation> {
     all.sort_by(|a, b| a.whole_us.total_cmp(&b.whole_us));
-    let middle = all.len() / 2;
-    (!all.is_empty()).then(|| all.swap_remove(middle))
+    let followed = all.len();
+    (followed > 0).then(|| Operation { followed, ..all.swap_remove(followed / 2) })
+}
+
+impl From<MountTrace> for Followed {
+    /// As a mount saw it, at some moment.
+    fn from(trace: MountTrace) -> Followed {
+        let (began, ns) = (Instant::now(), Duration::from_nanos);
+        let exchange = |asked: &MountRequest| Exchange {
+            trace: trace.trace,
+            address: asked.address,
+            request: asked.request,
+            message_type: asked.message_type,
+            began: began + ns(asked.at_ns),
+            ended: began + ns(asked.at_ns.saturating_add(asked.ns)),
+        };
+        let exchanges = trace.requests.iter().map(exchange).collect();
+        let (queued, ended) = (ns(trace.queue_ns), began + ns(trace.total_ns));
+        let ended_unix_ns = trace.ended_unix_ns;
+        Followed { operation: trace.operation, queued, began, ended, ended_unix_ns, exchanges }
+    }
 }
 
 #[cfg(test)]
@@ -144,13 +173,21 @@ mod tests {
         let parts = vec![TracedPart { name: "own copy".into(), ns: 3_000 }];
         let member = TracedRequest { request: 9, message_type: replica, total_ns: 4_000, parts, from_node: Some(1) };
         let other: SocketAddr = "10.0.0.2:8003".parse().unwrap();
-        let followed = Followed { operation: "write", began, ended: at(100), exchanges };
+        let operation = "write".to_owned();
+        let followed = Followed {
+            operation,
+            queued: Duration::from_micros(4),
+            began,
+            ended: at(100),
+            ended_unix_ns: 1_000_000,
+            exchanges,
+        };
         let records = [(address, record), (other, member.clone()), (other, member)];
         let who = |at: SocketAddr| if at == address { "storage1" } else { "storage2" }.to_owned();
-        let operation = followed.with(&records, who, |node| format!("node {node}"));
+        let operation = followed.with(7, &records, who, |node| format!("node {node}"));
         let [passed] = &operation.passed_on[..] else { panic!("said twice, counted once: {operation:?}") };
         assert_eq!((passed.service.as_str(), passed.asked_by.as_str(), passed.us), ("storage2", "node 1", 4.0));
-        assert_eq!((operation.whole_us, operation.client_us), (100.0, 30.0));
+        assert_eq!((operation.whole_us, operation.queue_us, operation.client_us), (100.0, 4.0, 26.0));
         assert_eq!(operation.requests.len(), 2, "what ended later is left out");
         let first = &operation.requests[0];
         assert_eq!((first.at_us, first.us, first.network_us), (10.0, 40.0, Some(15.0)));
@@ -167,11 +204,39 @@ mod tests {
         let exchange =
             |from, to| Exchange { trace: 7, address, request: from, message_type: 1, began: at(from), ended: at(to) };
         let exchanges = vec![exchange(0, 50), exchange(10, 40), exchange(30, 80)];
-        let operation = Followed { operation: "x", began, ended: at(100), exchanges };
-        let operation = operation.with(&[], |address| address.to_string(), |node| node.to_string());
+        let operation = Followed {
+            operation: "x".to_owned(),
+            queued: Duration::ZERO,
+            began,
+            ended: at(100),
+            ended_unix_ns: 0,
+            exchanges,
+        };
+        let operation = operation.with(7, &[], |address| address.to_string(), |node| node.to_string());
         assert_eq!(operation.client_us, 20.0);
         let of = |whole_us| Operation { whole_us, ..operation.clone() };
-        assert_eq!(middle(vec![of(3.0), of(1.0), of(2.0)]).unwrap().whole_us, 2.0);
+        let middle_one = middle(vec![of(3.0), of(1.0), of(2.0)]).unwrap();
+        assert_eq!((middle_one.whole_us, middle_one.followed), (2.0, 3));
         assert_eq!(middle(vec![]), None);
+    }
+
+    #[test]
+    fn what_a_mount_followed_is_an_operation() {
+        let address: SocketAddr = "10.0.0.1:8003".parse().unwrap();
+        let asked = MountRequest { address, request: 3, message_type: message_type::META, at_ns: 20_000, ns: 70_000 };
+        let trace = MountTrace {
+            trace: 7,
+            operation: "create".to_owned(),
+            inode: nyala_wire::InodeId(9),
+            queue_ns: 5_000,
+            total_ns: 100_000,
+            requests: vec![asked],
+            ended_unix_ns: 2_000_000,
+        };
+        let operation = Followed::from(trace).with(7, &[], |address| address.to_string(), |node| node.to_string());
+        assert_eq!((operation.whole_us, operation.queue_us, operation.client_us), (100.0, 5.0, 25.0));
+        assert_eq!((operation.began_unix_ns, operation.trace.len()), (1_900_000, 32));
+        let [asked] = &operation.requests[..] else { panic!("{operation:?}") };
+        assert_eq!((asked.at_us, asked.us, operation.operation.as_str()), (20.0, 70.0, "create"));
     }
 }

@@ -9,9 +9,17 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Operation {
     /// What was done.
-    pub operation: &'static str,
+    pub operation: String,
+    /// The id under which it was followed, as 32 hexadecimal digits.
+    pub trace: String,
+    /// When it began, by the clock of its host, nanoseconds since 1970.
+    pub began_unix_ns: u64,
+    /// It is the one in the middle, by its time, of so many.
+    pub followed: usize,
     /// How long it took, microseconds.
     pub whole_us: f64,
+    /// How long it waited in the queue of its mount, microseconds; 0 where there is no mount.
+    pub queue_us: f64,
     /// Time in which none of its requests was under way: the client's own.
     pub client_us: f64,
     /// Its requests, by their beginning.
@@ -69,7 +77,10 @@ pub fn render(operations: &[Operation]) -> String {
         let mut line = |what: &str, place: &str, part: &str, us: f64| {
             table.row([what.to_owned(), place.to_owned(), part.to_owned(), format!("{us:.1}"), share(us)]);
         };
-        line(one.operation, "", "", one.whole_us);
+        line(&one.operation, "", "", one.whole_us);
+        if one.queue_us > 0.0 {
+            line("", "mount", "queue", one.queue_us);
+        }
         line("", "client", "", one.client_us);
         for asked in &one.requests {
             match asked.network_us {
@@ -109,13 +120,23 @@ mod tests {
             parts: vec![part("own copy")],
         };
         let requests = vec![asked(Some(3.0), vec![part("disk"), part("mirrors")]), asked(None, vec![])];
-        let operation =
-            Operation { operation: "write", whole_us: 12.0, client_us: 3.0, requests, passed_on: vec![passed] };
+        let operation = Operation {
+            operation: "write".to_owned(),
+            trace: String::new(),
+            began_unix_ns: 0,
+            followed: 9,
+            whole_us: 14.0,
+            queue_us: 2.0,
+            client_us: 3.0,
+            requests,
+            passed_on: vec![passed],
+        };
         let text = render(&[operation]);
         let has = |place: &str, part: &str| text.lines().any(|line| line.contains(place) && line.contains(part));
         for (place, part) in [
             ("write", "100 %"),
-            ("client", "25 %"),
+            ("client", "21 %"),
+            ("mount", "queue"),
             ("storage1", "network"),
             ("storage1", "disk"),
             ("storage1", "mirrors"),

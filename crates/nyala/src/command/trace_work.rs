@@ -2,19 +2,16 @@
 
 //! The operations of `nyala trace`, each followed under an id of its own. Failure model: see [`super::trace`].
 
-use super::trace_parts::{Followed, middle};
+use super::trace_parts::Followed;
+use super::trace_records::put_together;
 use super::trace_table::Operation;
-use crate::cluster::{Cluster, recorded};
+use crate::cluster::Cluster;
 use crate::exit::Failure;
 use nyala_client::{Client, OpenOptions};
-use nyala_transport::{Connection, Tracer};
-use nyala_wire::map::ClusterMap;
+use nyala_transport::Tracer;
 use nyala_wire::meta::Owner;
-use nyala_wire::trace::TracedRequest;
-use nyala_wire::{InodeId, NodeId, SplitMix64};
-use std::collections::BTreeSet;
-use std::net::SocketAddr;
-use std::time::Instant;
+use nyala_wire::{InodeId, SplitMix64};
+use std::time::{Duration, Instant, SystemTime};
 
 /// More than any directory keeps with the inode: behind the first write, content is on storage servers.
 const CONTENT: usize = 128 << 10;
@@ -32,8 +29,8 @@ pub struct TracedWork<'a> {
 }
 
 impl TracedWork<'_> {
-    /// Each operation, the one in the middle of several.
-    pub async fn operations(&self, cluster: &Cluster, count: u16) -> Result<Vec<Operation>, Failure> {
+    /// Each operation, several times.
+    pub async fn operations(&self, cluster: &Cluster, count: u16) -> Result<Vec<Vec<Operation>>, Failure> {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|error| Failure::failed(format!("no randomness: {error}")))?;
         let mut ids = SplitMix64::new(u64::from_le_bytes(random));
@@ -43,39 +40,7 @@ impl TracedWork<'_> {
         for _ in 0..count {
             passes.push(self.pass(&mut ids).await?);
         }
-        let map = self.client.map();
-        let who = |address: SocketAddr| {
-            let node = map.nodes.iter().find(|node| node.addresses.contains(&address));
-            node.map_or_else(|| address.to_string(), |node| node.alias.clone())
-        };
-        let asked: BTreeSet<SocketAddr> = passes
-            .iter()
-            .flatten()
-            .flat_map(|(_, one)| one.exchanges.iter().map(|exchange| exchange.address))
-            .collect();
-        let mut connections = Vec::new();
-        for address in asked.iter().copied().chain(other_members(&map, &asked)) {
-            // Without a record, the request stands there as a whole.
-            if let Ok(connection) = Connection::connect(address, &cluster.handshake()).await {
-                connections.push((address, connection));
-            }
-        }
-        let node = |id: u32| map.node(NodeId(id)).map_or_else(|| format!("node {id}"), |node| node.alias.clone());
-        let mut done: Vec<(&'static str, Vec<Operation>)> = Vec::new();
-        for (trace, followed) in passes.into_iter().flatten() {
-            let mut records: Vec<(SocketAddr, TracedRequest)> = Vec::new();
-            for (address, connection) in &connections {
-                let found = recorded(connection, trace).await;
-                records.extend(found.into_iter().map(|record| (*address, record)));
-            }
-            let name = followed.operation;
-            let operation = followed.with(&records, who, node);
-            match done.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, all)) => all.push(operation),
-                None => done.push((name, vec![operation])),
-            }
-        }
-        Ok(done.into_iter().filter_map(|(_, all)| middle(all)).collect())
+        Ok(put_together(cluster, &self.client.map(), passes.into_iter().flatten()).await)
     }
 
     /// All operations once, each under an id of its own.
@@ -120,25 +85,37 @@ impl TracedWork<'_> {
     /// Does one operation.
     async fn follow<T>(
         &self,
-        operation: &'static str,
+        operation: &str,
         ids: &mut SplitMix64,
         work: impl Future<Output = T>,
     ) -> ((u64, Followed), T) {
         let trace = ids.bits().max(1);
+        let operation = operation.to_owned();
         self.tracer.follow(trace);
         let began = Instant::now();
         let done = work.await;
         let ended = Instant::now();
         self.tracer.follow(0);
-        ((trace, Followed { operation, began, ended, exchanges: self.tracer.take(trace) }), done)
+        let ended_unix_ns = unix_ns();
+        (
+            (
+                trace,
+                Followed {
+                    operation,
+                    queued: Duration::ZERO,
+                    began,
+                    ended,
+                    ended_unix_ns,
+                    exchanges: self.tracer.take(trace),
+                },
+            ),
+            done,
+        )
     }
 }
 
-/// Where those are asked who are in a mirror group with somebody that the client asked, and were not asked themselves.
-fn other_members(map: &ClusterMap, asked: &BTreeSet<SocketAddr>) -> BTreeSet<SocketAddr> {
-    let was_asked =
-        |target| map.node_of(target).is_some_and(|node| node.addresses.iter().any(|address| asked.contains(address)));
-    let groups = map.groups.iter().filter(|group| group.members.iter().any(|member| was_asked(*member)));
-    let members = groups.flat_map(|group| group.members.iter().copied()).filter(|member| !was_asked(*member));
-    members.filter_map(|member| map.node_of(member)?.addresses.first().copied()).collect()
+/// Now, nanoseconds since 1970.
+fn unix_ns() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -57,7 +57,7 @@ pub async fn serve(plan: Plan, caller: &mut Caller) -> Result<(), Failure> {
     let mut scrapes = Scrapes::at(plan.metrics).map_err(|error| Failure::config(error.to_string()))?;
     let (mgmt, encrypt) = (plan.config.mgmt.clone(), plan.config.encrypt);
     let mut announcing = std::pin::pin!(make_known(plan.config.clone(), plan.metrics));
-    let client = Client::connect(plan.config).await?;
+    let client = Client::connect(ClientConfig { tracer: Some(Arc::default()), ..plan.config }).await?;
     await_root(&client).await?;
     let mount = Mount::new(&mount_options(&plan.flags, &plan.source, plan.mountpoint))?;
     let (mountpoint, read_ahead) = (mount.mountpoint().to_path_buf(), mount.read_ahead());
