@@ -2,7 +2,7 @@
 
 //! Erasure coded files on real services: encoded after the close, read with two services killed, written to meanwhile, whole afterwards.
 
-use crate::layout::info;
+use crate::layout::{chunk_files, info, target_dirs};
 use nyala_e2e::mounts::Mounts;
 use nyala_e2e::{Cluster, Options, beside_others, cluster::text, posix::pattern, run::wait_until};
 use serde_json::Value;
@@ -88,6 +88,24 @@ fn e2e_encoded_files_outlive_two_storage_services() {
     assert!(repaired.err.contains("1 file encoded"), "{}", repaired.describe());
     check(&made);
     cluster.assert_fsck_clean();
+    a_part_is_lost(&cluster, &made[4].0);
+    check(&made);
+    cluster.assert_fsck_clean();
+}
+
+/// A chunk file is gone from a disk: fsck says it, reads are right, and the file is made whole.
+fn a_part_is_lost(cluster: &Cluster, path: &Path) {
+    let (of, inode) = (services(cluster, path)[1].clone(), info(cluster, path)["inode"].as_str().unwrap().to_owned());
+    let on = stripe(cluster, path)["targets"][1].as_u64().unwrap().to_string();
+    let (_, dir) = target_dirs(cluster).into_iter().find(|(id, _)| id.to_string() == on).unwrap();
+    cluster.stop_service(&of);
+    let lost: Vec<_> = chunk_files(&dir, &inode).into_iter().map(|(_, file)| fs::remove_file(file).unwrap()).collect();
+    assert_eq!(lost.len(), 1, "one part on a target");
+    cluster.start_service(&of);
+    cluster.wait_healthy();
+    let found = cluster.nyala(["fsck", "--output", "json", "--dir", &text(&cluster.dir())]);
+    assert!(found.code() == Some(6) && found.out.contains("part-lost"), "{}", found.describe());
+    cluster.nyala(["entry", "encode", "--repair", &text(path)]).must();
 }
 
 /// A service that has a part and is in no mirror group with the first one.
