@@ -24,7 +24,9 @@ use site::Site;
 /// A cluster of its own.
 const ACCESS: &str = "the test of access rules has it";
 /// What is not run, and why.
-const NOT_RUN: [(&str, &str); 14] = [
+const NOT_RUN: [(&str, &str); 16] = [
+    ("nyala stats file", "busiest has it, under load"),
+    ("nyala stats directory", "busiest has it, under load"),
     ("nyala top", "it needs a terminal; monitoring has it"),
     ("nyala target set-state OTHER good --yes", "it gives up what was acknowledged; nyala-mgmt's tests have it"),
     ("nyala fsck", "the tests of fsck have it, with damage and under load"),
