@@ -5,7 +5,6 @@
 mod dashboards;
 mod influx_dashboards;
 pub mod programs;
-mod resync_rules;
 mod top;
 
 use crate::metrics::turn_on;
