@@ -3,7 +3,7 @@
 //! Encoding of files that nobody has open, and the way back before they are written to.
 //!
 //! **Failure model.** Both are moves of the file's data ([`crate::file::move_data`]): what dies on the way leaves the file as it was. On this
-//! client the file's `coding` lock is held meanwhile: an open counts its handle first and then takes the lock, and encoding, which has it,
+//! client the file's `encode_lock` is held meanwhile: an open counts its handle first and then takes the lock, and encoding, which has it,
 //! stops when it sees a handle; so nothing is written by a layout that is being left. Other clients are kept out by the delegation
 //! and by what their server knows to be open.
 
@@ -37,7 +37,7 @@ pub(crate) async fn encode(
 }
 
 async fn encode_file(ops: &Arc<FileOps>, file: &Arc<File>, wanted: &Encoding, moved: &impl Fn(u64)) -> Result<Encoded> {
-    let _coding = file.coding.lock().await;
+    let _locked = file.encode_lock.lock().await;
     if file.state.lock().open().handles() > 0 {
         return Err(in_use());
     }
@@ -80,11 +80,11 @@ fn pool_of(ops: &FileOps, layout: &Layout) -> Option<PoolId> {
 /// Moves the data of a file that is encoded to where it can be written to; a handle or the caller's lock keeps it from being encoded
 /// meanwhile. Others may read it.
 pub(crate) async fn make_writable(ops: &Arc<FileOps>, file: &Arc<File>) -> Result<()> {
-    let _coding = file.coding.lock().await;
+    let _locked = file.encode_lock.lock().await;
     make_writable_locked(ops, file).await
 }
 
-/// The same for who holds the file's `coding` lock.
+/// The same for who holds the file's `encode_lock`.
 pub(super) async fn make_writable_locked(ops: &Arc<FileOps>, file: &Arc<File>) -> Result<()> {
     let deadline = Deadline::of_call(&ops.ctx);
     loop {
@@ -143,8 +143,8 @@ pub(super) async fn opened(ops: &Arc<FileOps>, file: &Arc<File>, write: bool) ->
     if write {
         return make_writable(ops, file).await;
     }
-    if file.coding.try_lock().is_err() {
-        drop(file.coding.lock().await);
+    if file.encode_lock.try_lock().is_err() {
+        drop(file.encode_lock.lock().await);
     }
     Ok(())
 }

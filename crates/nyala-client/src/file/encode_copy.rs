@@ -29,7 +29,7 @@ pub(super) async fn encode(work: &mut Move<'_>, code: ErasureCode, moved: &impl 
     let mut bands = Band::all(&work.to, work.size, BAND);
     let (mut bytes, mut failed, mut under_way) = (0, None, JoinSet::new());
     loop {
-        if let Err(error) = work.way.is_free(work.ops, work.file) {
+        if let Err(error) = work.yielding.check(work.ops, work.file) {
             failed.get_or_insert(error);
         }
         while failed.is_none() && under_way.len() < AT_ONCE {

@@ -3,7 +3,7 @@
 //! The copy that a move of data makes. Failure model: [`crate::file::move_data`].
 
 use crate::error::{Error, Result};
-use crate::file::move_purpose::Way;
+use crate::file::move_purpose::Yielding;
 use crate::file::ops::{FileOps, NO_SUCH_ADDRESS};
 use crate::file::state::{File, MAX_UNIT};
 use crate::rpc::storage::ChunkRange;
@@ -28,7 +28,7 @@ pub(super) struct Move<'a> {
     pub(super) to: Arc<Layout>,
     pub(super) size: u64,
     pub(super) unsynced: Unsynced,
-    pub(super) way: Way,
+    pub(super) yielding: Yielding,
 }
 
 impl Move<'_> {
@@ -64,7 +64,7 @@ impl Move<'_> {
             let mut pieces = JoinSet::new();
             let (mut from, mut failed) = (data.start, None);
             loop {
-                if let Err(error) = self.way.is_free(self.ops, self.file) {
+                if let Err(error) = self.yielding.check(self.ops, self.file) {
                     failed.get_or_insert(error);
                 }
                 while failed.is_none() && from < data.end && pieces.len() < AT_ONCE {

@@ -14,7 +14,7 @@ use crate::delegation::logic::delegations::Need;
 use crate::error::{Error, Result};
 use crate::file::encode_copy;
 use crate::file::move_copy::Move;
-use crate::file::move_purpose::{Purpose, Way, in_use};
+use crate::file::move_purpose::{Purpose, Yielding, in_use};
 use crate::file::ops::FileOps;
 use crate::file::state::File;
 use crate::rpc::bound::Bound;
@@ -50,7 +50,7 @@ pub(crate) async fn move_data(
     };
     let to = Arc::new(destination(ops, file.inode, to).await?);
     let (session, unsynced) = (admission.session, Unsynced::default());
-    let mut work = Move { ops, file, session, from, to, size, unsynced, way: Way::new(purpose) };
+    let mut work = Move { ops, file, session, from, to, size, unsynced, yielding: Yielding::new(purpose) };
     let bytes = if inline { 0 } else { copy(&mut work, moved).await? };
     let op = MetaOp::MoveData { inode: file.inode, layout: (*work.to).clone() };
     let bound = Bound::new(file.inode, session);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! For whom a move of data makes way.
+//! To whom a move of data yields.
 //!
 //! **Failure model.** A recall of the file's delegation waits for the move. One that somebody here waits for goes on for a while: a file that others
 //! read all the time could not be written to otherwise. Whoever asks is never kept waiting for as long as it takes to end a session.
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// What a move is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// An administrator's; it makes way for whoever asks for the file.
+    /// An administrator's; it yields to whoever asks for the file.
     Migrate,
     /// The same, and for handles of this client.
     Encode,
@@ -26,20 +26,20 @@ pub(crate) enum Purpose {
 /// A recall of the delegation is answered after this part of the time in which a session is ended, at the latest.
 const KEPT_WAITING: u32 = 4;
 
-/// Whether a move may go on.
-pub(super) struct Way {
+/// Whether a move goes on although others want the file.
+pub(super) struct Yielding {
     purpose: Purpose,
     /// Since when somebody else asks for the file.
     asked: Mutex<Option<Instant>>,
 }
 
-impl Way {
-    pub(super) fn new(purpose: Purpose) -> Way {
-        Way { purpose, asked: Mutex::default() }
+impl Yielding {
+    pub(super) fn new(purpose: Purpose) -> Yielding {
+        Yielding { purpose, asked: Mutex::default() }
     }
 
     /// Refuses to go on where others want the file.
-    pub(super) fn is_free(&self, ops: &FileOps, file: &File) -> Result<()> {
+    pub(super) fn check(&self, ops: &FileOps, file: &File) -> Result<()> {
         let opened = self.purpose == Purpose::Encode && file.state.lock().open().handles() > 0;
         let asked = ops.delegations.lock(file.inode).is_going(file.inode);
         let since = {

@@ -48,7 +48,7 @@ fn inodes(op: &MetaOp) -> Vec<InodeId> {
         MetaOp::Fragments(_) | MetaOp::MergeDir(_) => Vec::new(),
         MetaOp::Link { inode, .. } => vec![*inode],
         op if directories(op)[0].is_some() => Vec::new(),
-        // None within it is left that cannot be read.
+        // Clients send nothing inside that cannot be decoded; what does counts for none.
         op => named_inodes(op).unwrap_or_default(),
     }
 }

@@ -7,15 +7,15 @@
 //! code is 1; only a cluster that cannot be reached ends it. For the rest: `nyala_client::Client::encode`.
 
 use super::entry_code::CodeArgs;
+use super::entry_moved::Counts;
 use crate::cluster::ClusterArgs;
 use crate::entries::{FilterArgs, Search, Tree, Walked};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Failure, Outcome};
 use crate::output::Output;
 use crate::units::human_bytes;
 use nyala_client::Encoding;
-use nyala_wire::{ErrorCode, TargetId};
+use nyala_wire::TargetId;
 use serde::Serialize;
-use std::cell::{Cell, RefCell};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -47,34 +47,19 @@ struct Encoded<'a> {
     targets: Vec<TargetId>,
 }
 
-/// What was done so far.
-#[derive(Default)]
-struct Counts {
-    files: Cell<u64>,
-    bytes: Cell<u64>,
-    /// Of the file that is being encoded.
-    copied: Cell<u64>,
-    left: Cell<u64>,
-    first: RefCell<Option<Failure>>,
-}
-
 /// Encodes.
 pub fn run(args: EntryEncodeArgs, output: Output) -> Outcome {
     let counts = Counts::default();
     let wanted = Encoding { code: args.code.code()?, again: args.repair, avoid: Vec::new() };
     let (paths, cluster, filter) = (&args.paths, &args.cluster, &args.filter);
     let search = Search { paths, cluster, filter, max_depth: None, excludes: true };
-    let so_far = || counts.bytes.get() + counts.copied.get();
+    let so_far = || counts.so_far();
     let each = async |tree: &Tree, walked: &Walked| encode(&wanted, &counts, tree, walked).await;
     let told = search.each(output, "encode", Some(&so_far), each);
-    let (files, size) = (counts.files.get(), human_bytes(counts.bytes.get()));
+    let (files, size) = (counts.files.get(), human_bytes(counts.bytes()));
     eprintln!("{files} file{} encoded, {size} copied", if files == 1 { "" } else { "s" });
     told?;
-    match (counts.left.get(), counts.first.take()) {
-        (_, None) => Ok(Exit::Ok),
-        (1, Some(first)) => Err(first.context("one file was not encoded")),
-        (left, Some(first)) => Err(first.context(format!("{left} files were not encoded; the first"))),
-    }
+    counts.end("encoded")
 }
 
 /// One entry; what is printed of it.
@@ -89,25 +74,14 @@ async fn encode(
     let Tree::Cluster(client) = tree else {
         return Err(Failure::failed("only with the cluster's secret: as root, or where nyala mount runs"));
     };
-    let encoded = client.encode(info.attr.inode, wanted, |copied| counts.copied.set(copied)).await;
-    counts.copied.set(0);
-    let layout = match encoded {
+    let layout = match client.encode(info.attr.inode, wanted, |copied| counts.copied.set(copied)).await {
         Ok(Some((copied, layout))) => {
-            counts.files.set(counts.files.get() + 1);
-            counts.bytes.set(counts.bytes.get() + copied);
+            counts.done(copied);
             layout
         }
         Ok(None) => return Ok(None),
-        Err(error) if error.is(ErrorCode::NOT_FOUND) || error.is(ErrorCode::STALE) => return Ok(None),
         Err(error) => {
-            let busy = error.is(ErrorCode::AGAIN) || error.is(ErrorCode::BUSY);
-            let why = if busy { Failure::failed("it is in use; try again later") } else { error.into() };
-            let why = why.context(walked.path.display());
-            if why.exit == Exit::Unreachable {
-                return Err(why);
-            }
-            counts.left.set(counts.left.get() + 1);
-            counts.first.borrow_mut().get_or_insert(why);
+            counts.failed(&walked.path, error)?;
             return Ok(None);
         }
     };

@@ -7,14 +7,14 @@
 //! is and is counted, the first of these is named at the end, and the exit code is 1; only a cluster that cannot be reached ends it. For the rest: `nyala_client::Client::move_data`, and of the walk [`crate::entries`].
 
 use super::entry_migrate_args::EntryMigrateArgs;
+use super::entry_moved::Counts;
 use super::words::word;
 use crate::entries::{Search, Tree, Walked};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Failure, Outcome};
 use crate::output::Output;
 use crate::units::human_bytes;
-use nyala_wire::{ErrorCode, TargetId};
+use nyala_wire::TargetId;
 use serde::Serialize;
-use std::cell::Cell;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -29,40 +29,6 @@ struct Migrated<'a> {
     from: &'a [TargetId],
     /// Where it is; absent: it was not moved.
     to: Option<Vec<TargetId>>,
-}
-
-/// What was done so far.
-#[derive(Default)]
-struct Counts {
-    files: Cell<u64>,
-    /// Of files that are moved, or would be.
-    bytes: Cell<u64>,
-    /// Of the file that is being moved.
-    copied: Cell<u64>,
-    left: Cell<u64>,
-    first: Cell<Option<Failure>>,
-}
-
-impl Counts {
-    /// A file is, or would be, moved.
-    fn moves(&self, bytes: u64) {
-        self.copied.set(0);
-        self.files.set(self.files.get() + 1);
-        self.bytes.set(self.bytes.get() + bytes);
-    }
-
-    /// A file stays where it is; an error, if all the others would.
-    fn leaves(&self, path: &Path, why: Failure) -> Result<(), Failure> {
-        self.copied.set(0);
-        let why = why.context(path.display());
-        if why.exit == Exit::Unreachable {
-            return Err(why);
-        }
-        self.left.set(self.left.get() + 1);
-        let first = self.first.take();
-        self.first.set(first.or(Some(why)));
-        Ok(())
-    }
 }
 
 /// Moves, or lists what would be moved.
@@ -81,10 +47,10 @@ pub fn run(args: EntryMigrateArgs, output: Output) -> Outcome {
         max_depth: None,
         excludes: args.yes,
     };
-    let so_far = || counts.bytes.get() + counts.copied.get();
+    let so_far = || counts.so_far();
     let bytes: Option<&dyn Fn() -> u64> = if args.yes { Some(&so_far) } else { None };
     let told = search.each(output, "migrate", bytes, async |tree, walked| migrate(&args, &counts, tree, walked).await);
-    let (files, size) = (counts.files.get(), human_bytes(counts.bytes.get()));
+    let (files, size) = (counts.files.get(), human_bytes(counts.bytes()));
     let plural = if files == 1 { "" } else { "s" };
     if args.yes {
         eprintln!("{files} file{plural} moved, {size} copied");
@@ -92,11 +58,7 @@ pub fn run(args: EntryMigrateArgs, output: Output) -> Outcome {
         eprintln!("{files} file{plural} with {size} would be moved; add --yes to move them");
     }
     told?;
-    match (counts.left.get(), counts.first.take()) {
-        (_, None) => Ok(Exit::Ok),
-        (1, Some(first)) => Err(first.context("one file was not moved")),
-        (left, Some(first)) => Err(first.context(format!("{left} files were not moved; the first"))),
-    }
+    counts.end("moved")
 }
 
 /// One entry; what is printed of it.
@@ -120,23 +82,18 @@ async fn migrate(
         to: None,
     };
     if !args.yes {
-        counts.moves(if info.inline { 0 } else { info.attr.size });
+        counts.done(if info.inline { 0 } else { info.attr.size });
     } else {
         let Tree::Cluster(client) = tree else {
             return Err(Failure::failed("only with the cluster's secret: as root, or where nyala mount runs"));
         };
         match client.move_data(info.attr.inode, &to, |copied| counts.copied.set(copied)).await {
             Ok((copied, layout)) => {
-                counts.moves(copied);
+                counts.done(copied);
                 told.to = Some(layout.targets);
             }
-            Err(error) if error.is(ErrorCode::NOT_FOUND) || error.is(ErrorCode::STALE) => return Ok(None),
-            Err(error) if error.is(ErrorCode::AGAIN) || error.is(ErrorCode::BUSY) => {
-                counts.leaves(&walked.path, Failure::failed("it is in use; try again later"))?;
-                return Ok(None);
-            }
             Err(error) => {
-                counts.leaves(&walked.path, error.into())?;
+                counts.failed(&walked.path, error)?;
                 return Ok(None);
             }
         }

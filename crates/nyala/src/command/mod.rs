@@ -21,6 +21,7 @@ pub mod entry_find;
 pub mod entry_info;
 pub mod entry_migrate;
 pub mod entry_migrate_args;
+mod entry_moved;
 pub mod entry_pattern;
 pub mod entry_set;
 pub mod fsck;
