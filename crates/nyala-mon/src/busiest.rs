@@ -9,6 +9,7 @@ use crate::ask::ANSWER;
 use crate::logic::busy::{BusyRates, BusyRow, Measure, join_paths};
 use crate::names::Servers;
 use crate::paths::{Found, Paths};
+use futures_util::future::join_all;
 use nyala_transport::{Endpoint, HandshakeConfig, Pool, PoolOptions, Request};
 use nyala_wire::busiest::{BusiestReply, BusiestRequest, MAX_BUSIEST, NamesReply, NamesRequest};
 use nyala_wire::locate::{LocateReply, LocateRequest};
@@ -119,24 +120,4 @@ async fn call(pool: &Pool, node: &Node, map: &ClusterMap, message: u16, body: Ve
         return Err(codec::decode(&frame.body)?);
     }
     Ok(frame.body.to_vec())
-}
-
-/// Waits for all of them, in their order.
-async fn join_all<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
-    let mut under_way: Vec<_> = futures.map(|future| (Box::pin(future), None)).collect();
-    std::future::poll_fn(|context| {
-        for (future, output) in &mut under_way {
-            if output.is_none()
-                && let std::task::Poll::Ready(done) = future.as_mut().poll(context)
-            {
-                *output = Some(done);
-            }
-        }
-        match under_way.iter().all(|(_, output)| output.is_some()) {
-            true => std::task::Poll::Ready(()),
-            false => std::task::Poll::Pending,
-        }
-    })
-    .await;
-    under_way.into_iter().filter_map(|(_, output)| output).collect()
 }
