@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 /// The repository's root.
@@ -16,8 +16,10 @@ pub fn repository() -> &'static Path {
 /// Cargo's target directory: the one that the running test lies in.
 pub fn target_dir() -> PathBuf {
     let exe = std::env::current_exe().expect("a process can find its own program");
-    let found = exe.ancestors().find(|dir| dir.join("CACHEDIR.TAG").exists());
-    found.map_or_else(|| repository().join("target"), Path::to_path_buf)
+    let tagged = exe.ancestors().find(|dir| dir.join("CACHEDIR.TAG").exists());
+    // Cargo tags only what it makes itself; whatever was there before, tests lie in `PROFILE/deps`.
+    let of_tests = || exe.ancestors().find(|dir| dir.ends_with("deps"))?.parent()?.parent();
+    tagged.or_else(of_tests).map_or_else(|| repository().join("target"), Path::to_path_buf)
 }
 
 /// The `nyala` binary that the tests run: `NYALA_BIN`, or the newest one built, or one built now.
@@ -48,6 +50,9 @@ pub fn nyala() -> &'static Path {
 
 /// A test program from a crate of the same name, in the version given; installed once below the target directory.
 pub fn tool(name: &str, version: &str) -> PathBuf {
+    // Two installations at once take each other's files away.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let tools = target_dir().join("tools");
     let program = tools.join("bin").join(name);
     if !program.is_file() {
