@@ -105,7 +105,8 @@ mod tests {
             }
         });
         assert_eq!((0..40).map(|cell| shards.sum(cell)).sum::<u64>(), 2 * SHARDS as u64 * 2000);
-        assert_eq!(shards.all().count(), SHARDS);
+        // How many shards that was depends on how many threads other tests begin meanwhile: they take numbers too.
+        assert!((2..=SHARDS).contains(&shards.all().count()), "{} shards", shards.all().count());
     }
 
     #[test]
