@@ -5,6 +5,7 @@
 mod dashboards;
 mod influx_dashboards;
 pub mod programs;
+mod resync_rules;
 mod top;
 
 use crate::metrics::turn_on;

@@ -60,6 +60,23 @@ impl Drop for Ended<'_> {
     }
 }
 
+/// One that stands still and one that takes a week, as the monitoring service would write them; not one that is over.
+fn resyncs_are_told_of(influx: &InfluxDb) {
+    let point = |what: &str, group: u32, value: u64| {
+        format!("nyala_mirror_resync_{what}_bytes,group={group},target={group} value={value}i\n")
+    };
+    let resync = |group, left, rate| point("left", group, left) + &point("rate", group, rate);
+    influx.write(&resync(91, 0, 0));
+    assert_eq!(firing_in(influx, 60).0, Vec::<String>::new());
+    influx.write(&(resync(92, 1 << 30, 0) + &resync(93, 604_800, 1)));
+    assert_eq!(firing_in(influx, 60).0, ["NyalaResyncStandsStill", "NyalaResyncTakesLong"]);
+    // sleeps: rules look back over some time, and what was left within it still counts
+    std::thread::sleep(Duration::from_secs(4));
+    influx.write(&(resync(92, 0, 0) + &resync(93, 0, 0)));
+    let over = firing_in(influx, 3).0;
+    assert!(!over.iter().any(|title| title.starts_with("NyalaResync")), "{over:?}");
+}
+
 #[test]
 fn e2e_monitoring_dashboards_show_data() {
     let _one = alone();
@@ -94,6 +111,7 @@ fn e2e_monitoring_dashboards_show_data() {
     assert_eq!(firing, Vec::<String>::new(), "of a cluster that is well");
     let (fires, count) = firing_in(&influx, 60);
     assert!(count > 10 && fires.is_empty(), "{count} rules, of a cluster that is well: {fires:?}");
+    resyncs_are_told_of(&influx);
     // One that dies is told of.
     cluster.kill("storage2");
     program.until("an alert is raised", || value(address, "sum(ALERTS{alertname=\"NyalaDoesNotAnswer\"})") == 1.0);

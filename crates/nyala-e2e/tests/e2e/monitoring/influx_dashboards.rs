@@ -16,7 +16,7 @@ const SLOW: [&str; 2] = ["NyalaSlowMetadata", "NyalaSlowDisk"];
 const SHOWN_LATER: &str = "Checkpoints: 99 of 100 took no longer";
 
 /// Empty while nothing is resynced.
-const MAY_BE_EMPTY: [&str; 2] = ["Left to copy", "Copied in a second"];
+const MAY_BE_EMPTY: [&str; 4] = ["Left to copy", "Copied in a second", "Resync: time to go", "Resync: done"];
 
 fn read(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap())

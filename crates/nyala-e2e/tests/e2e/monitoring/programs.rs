@@ -157,6 +157,12 @@ impl InfluxDb {
         self.await_ready();
     }
 
+    /// Writes points, in line protocol.
+    pub fn write(&self, lines: &str) {
+        let written = post(self.address, "/write?db=nyala", lines);
+        assert!(written.as_ref().is_some_and(|(status, _)| *status == 204), "{written:?}: {lines}");
+    }
+
     /// The series of an answer: tags, and rows.
     pub fn query(&self, query: &str) -> Vec<Value> {
         let answer = json(self.address, &format!("/query?db=nyala&epoch=ms&q={}", encoded(query)), None);
