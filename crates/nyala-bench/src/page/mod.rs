@@ -15,4 +15,5 @@ mod series;
 mod stored;
 
 pub use html::page;
+pub(crate) use quartiles::spread;
 pub use stored::{NotARun, Stored, read};

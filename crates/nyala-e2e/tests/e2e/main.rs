@@ -41,6 +41,7 @@ mod moved;
 mod multi_mount;
 mod operating;
 mod pages;
+mod peers;
 mod pjdfstest;
 mod posix;
 mod power;

@@ -9,6 +9,7 @@ mod failure;
 mod floors;
 pub mod host;
 mod mirrored;
+mod peers;
 mod phases;
 mod report;
 mod sessions;
@@ -20,6 +21,7 @@ use args::{DataArgs, MetaArgs};
 use failure::FailureArgs;
 use floors::FloorArgs;
 use mirrored::MirroredArgs;
+use peers::PeersArgs;
 pub use phases::Phases;
 use report::ReportArgs;
 use sessions::SessionsArgs;
@@ -49,6 +51,9 @@ pub enum BenchArgs {
     /// What one large directory costs that several metadata servers have, on clusters of the benchmark's own: CPU by operation, and how
     /// evenly servers share it
     SplitDirectory(SplitArgs),
+    /// The same through the mounts of this file system and of others that are installed here, GlusterFS and MooseFS: rates, and the CPU of
+    /// all their processes
+    Peers(PeersArgs),
     /// Many clients: memory and CPU of idle and of busy ones
     Sessions(SessionsArgs),
     /// Every aim of the design in one run, on a cluster of its own; about ten minutes
@@ -66,6 +71,7 @@ pub fn run(args: BenchArgs, output: Output) -> Outcome {
         BenchArgs::Data(args) => run_job(sites::data(&args)?, if args.common.json { Output::Json } else { output }),
         BenchArgs::MirroredMetadata(args) => mirrored::run(&args, output),
         BenchArgs::SplitDirectory(args) => split::run(&args, output),
+        BenchArgs::Peers(args) => peers::run(&args, output),
         BenchArgs::Sessions(args) => sessions::run(&args, output),
         BenchArgs::All(args) => all::run(&args, output),
         BenchArgs::Report(args) => report::run(&args, output),
