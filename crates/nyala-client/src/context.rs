@@ -21,6 +21,8 @@ pub(crate) struct Counters {
     pub(crate) retries: Counter,
     pub(crate) checksum_errors: Counter,
     pub(crate) cache_hits: Counter,
+    pub(crate) rebuilt_reads: Counter,
+    pub(crate) repaired_files: Counter,
 }
 
 /// A strong reference to the whole client; see [`Context::hold`].

@@ -55,6 +55,8 @@ impl Core {
             dirty_bytes: self.writeback.memory.used() as u64,
             cached_bytes: self.ops.cached_bytes.load(Ordering::Relaxed) as u64,
             cache_hits: get(&stats.cache_hits),
+            rebuilt_reads: get(&stats.rebuilt_reads),
+            repaired_files: get(&stats.repaired_files),
         }
     }
 

@@ -143,4 +143,8 @@ pub struct ClientStats {
     pub cached_bytes: u64,
     /// Read-ahead segments that were asked for in time.
     pub cache_hits: u64,
+    /// Pieces of encoded files that were computed from their other parts.
+    pub rebuilt_reads: u64,
+    /// Encoded files with lost parts that were encoded again by themselves.
+    pub repaired_files: u64,
 }

@@ -5,11 +5,11 @@
 //! **Failure model.** Both are moves of the file's data ([`crate::file::move_data`]): what dies on the way leaves the file as it was. On this
 //! client the file's `encode_lock` is held meanwhile: an open counts its handle first and then takes the lock, and encoding, which has it,
 //! stops when it sees a handle; so nothing is written by a layout that is being left. Other clients are kept out by the delegation
-//! and by what their server knows to be open.
+//! and by what their server knows to be open. What is encoded already, and is again since parts of it are lost, may be read meanwhile, here and
+//! elsewhere: it is not written to by that layout, and encoding stops for who is about to.
 
 use crate::error::{Error, Result};
 use crate::file::encoding::{Encoded, Encoding};
-use crate::file::logic::encodings::Taken;
 use crate::file::move_data::move_data;
 use crate::file::move_purpose::{Purpose, in_use};
 use crate::file::ops::FileOps;
@@ -37,19 +37,21 @@ pub(crate) async fn encode(
 }
 
 async fn encode_file(ops: &Arc<FileOps>, file: &Arc<File>, wanted: &Encoding, moved: &impl Fn(u64)) -> Result<Encoded> {
-    let _locked = file.encode_lock.lock().await;
-    if file.state.lock().open().handles() > 0 {
-        return Err(in_use());
-    }
+    let _locked = file.encode_lock.to_encode().await;
     let info = ops.cluster.fetch_file_info(file.inode).await?;
     let layout = &info.layout;
+    let purpose = if layout.encoded().is_some() { Purpose::Repair } else { Purpose::Encode };
+    if purpose == Purpose::Encode && file.state.lock().open().handles() > 0 {
+        return Err(in_use());
+    }
     let Some(code) = wanted.code.or(layout.code) else { return Ok(None) };
     let done = layout.encoded() == Some(code) && !wanted.again;
-    if info.inline.is_some() || done || info.attr.size == 0 {
+    let other = wanted.moves.is_some_and(|moves| moves != layout.moves);
+    if info.inline.is_some() || done || other || info.attr.size == 0 {
         return Ok(None);
     }
     let to = destination(ops, layout, Pattern::Ec, code, wanted.avoid.clone())?;
-    move_data(ops, file, &to, Purpose::Encode, moved).await.map(Some)
+    move_data(ops, file, &to, purpose, moved).await.map(Some)
 }
 
 fn destination(
@@ -80,7 +82,7 @@ fn pool_of(ops: &FileOps, layout: &Layout) -> Option<PoolId> {
 /// Moves the data of a file that is encoded to where it can be written to; a handle or the caller's lock keeps it from being encoded
 /// meanwhile. Others may read it.
 pub(crate) async fn make_writable(ops: &Arc<FileOps>, file: &Arc<File>) -> Result<()> {
-    let _locked = file.encode_lock.lock().await;
+    let _locked = file.encode_lock.to_change().await;
     make_writable_locked(ops, file).await
 }
 
@@ -106,45 +108,14 @@ pub(super) async fn make_writable_locked(ops: &Arc<FileOps>, file: &Arc<File>) -
     }
 }
 
-/// The last handle here may be gone.
-pub(crate) fn encode_later(ops: &FileOps, file: &File) {
-    let state = file.state.lock();
-    let waits = state.open().handles() == 0 && ops.ctx.config.delegations;
-    if let Some(layout) = state.layout().filter(|layout| waits && layout.to_encode().is_some()) {
-        let (delay, now_ms) = (ops.ctx.config.encode_after, ops.ctx.now_ms());
-        ops.encodings.lock().closed(file.inode, layout, delay, now_ms);
-    }
-}
-
-/// A file that is due, unless enough are being encoded.
-pub(crate) fn next_to_encode(ops: &FileOps) -> Option<Taken> {
-    ops.encodings.lock().take_due(ops.ctx.now_ms())
-}
-
-/// Encodes a file that is due. why no error: `nyala entry encode` does what is left, and says why it cannot.
-pub(crate) async fn encode_due(ops: &Arc<FileOps>, taken: Taken) {
-    let encoded = encode(ops, taken.inode, &Encoding::default(), &|_| {}).await;
-    let mut encodings = ops.encodings.lock();
-    encodings.ended();
-    match encoded {
-        Ok(_) => {}
-        Err(error) if error.is(ErrorCode::AGAIN) || error.is(ErrorCode::BUSY) => {
-            encodings.again(taken, ops.ctx.now_ms());
-        }
-        Err(error) if error.is(ErrorCode::NOT_FOUND) || error.is(ErrorCode::STALE) => {}
-        Err(error) => {
-            tracing::warn!(inode = %taken.inode, %error, "a file is not encoded; nyala entry encode does it")
-        }
-    }
-}
-
 /// A file was opened here, and its handle counts: who writes can write to it from now on, and it is not encoded any more.
 pub(super) async fn opened(ops: &Arc<FileOps>, file: &Arc<File>, write: bool) -> Result<()> {
     if write {
         return make_writable(ops, file).await;
     }
-    if file.encode_lock.try_lock().is_err() {
-        drop(file.encode_lock.lock().await);
+    // What is encoded already is read by the layout that is known, until that is given up.
+    if file.state.lock().layout().is_none_or(|layout| layout.encoded().is_none()) {
+        file.encode_lock.wait().await;
     }
     Ok(())
 }

@@ -13,6 +13,8 @@ pub struct Encoding {
     pub again: bool,
     /// Not to these targets.
     pub avoid: Vec<TargetId>,
+    /// Only while its data was moved so often, absent: however often. What was found damaged may be whole by now.
+    pub moves: Option<u32>,
 }
 
 /// How many bytes were copied, and the layout of now; absent: there was nothing to do.

@@ -8,7 +8,7 @@
 use crate::core::Core;
 use crate::delegation::logic::delegations::Need;
 use crate::error::Result;
-use crate::file::encode;
+use crate::file::encode_later;
 use crate::file::logic::read_ahead::Stream;
 use crate::file::open::Opened;
 use crate::file::state::File;
@@ -161,7 +161,7 @@ impl FileHandle {
             let inner = self.inner.clone();
             self.inner.core.ctx.spawn(async move { inner.finish().await });
         } else if self.inner.core.writeback.defer_close(&self.inner.file) {
-            encode::encode_later(&self.inner.core.ops, &self.inner.file);
+            encode_later::encode_later(&self.inner.core.ops, &self.inner.file);
             self.inner.core.files.release(&self.inner.file);
         } else {
             self.finish().await?;
@@ -217,7 +217,7 @@ impl Inner {
             // why ignored: the failure is kept with the file for whoever reports.
             let _ = self.core.ops.close(&self.file).await;
         }
-        encode::encode_later(&self.core.ops, &self.file);
+        encode_later::encode_later(&self.core.ops, &self.file);
         self.core.files.release(&self.file);
     }
 }

@@ -8,6 +8,8 @@ pub mod logic;
 pub(crate) mod copy;
 pub(crate) mod encode;
 pub(crate) mod encode_copy;
+pub(crate) mod encode_later;
+pub(crate) mod encode_lock;
 pub(crate) mod encoding;
 pub(crate) mod locks;
 pub(crate) mod move_copy;

@@ -19,6 +19,8 @@ pub(crate) enum Purpose {
     Migrate,
     /// The same, and for handles of this client.
     Encode,
+    /// The same, and for those of this client that are about to change the file: it is encoded already, and others may read it.
+    Repair,
     /// Somebody here is about to write: those who ask wait for it, for a while.
     Write,
 }
@@ -40,7 +42,11 @@ impl Yielding {
 
     /// Refuses to go on where others want the file.
     pub(super) fn check(&self, ops: &FileOps, file: &File) -> Result<()> {
-        let opened = self.purpose == Purpose::Encode && file.state.lock().open().handles() > 0;
+        let wanted = match self.purpose {
+            Purpose::Encode => file.encode_lock.is_wanted() || file.state.lock().open().handles() > 0,
+            Purpose::Repair => file.encode_lock.is_wanted(),
+            Purpose::Migrate | Purpose::Write => false,
+        };
         let asked = ops.delegations.lock(file.inode).is_going(file.inode);
         let since = {
             let mut since = self.asked.lock();
@@ -50,7 +56,7 @@ impl Yielding {
         let timeout = Duration::from_millis(ops.cluster.maps.view().map.settings.session_timeout_ms.into());
         let longest = if self.purpose == Purpose::Write { timeout / KEPT_WAITING } else { Duration::ZERO };
         let over = since.is_some_and(|since| since.elapsed() >= longest);
-        if opened || over { Err(in_use()) } else { Ok(()) }
+        if wanted || over { Err(in_use()) } else { Ok(()) }
     }
 }
 

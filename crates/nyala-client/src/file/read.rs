@@ -58,7 +58,8 @@ impl FileOps {
         // What was encoded is moved under the eyes of readers when somebody is about to write to it: it is elsewhere now.
         for _ in 1..TRIES {
             match self.read_as_known(file, stream, offset, len, buffered).await {
-                Err(error) if error.is(ErrorCode::STALE) => {}
+                // Who moved it may not have heard yet that it is done.
+                Err(error) if error.is(ErrorCode::STALE) => file.encode_lock.wait().await,
                 done => return done,
             }
         }

@@ -3,11 +3,13 @@
 //! Reading of encoded files: from the targets that have the data, and from as many others where one does not give it.
 //!
 //! **Failure model.** A target that is away, or has lost what it had, is an erasure ([`crate::rpc::unit`]); what a unit is computed from was checked
-//! in the same way, and chunk files of encoded data do not change, so that a result is right or there is none. Where more are away than
+//! in the same way, and chunk files of encoded data do not change, so that a result is right or there is none. Parts that are gone for good are told,
+//! and the file is encoded again later ([`crate::file::encode_later`]). Where more are away than
 //! there is parity, they are waited for as long as for any other target; where more are damaged, the read fails. What is read and
 //! computed at once is bounded for the whole client.
 
 use crate::error::{Error, Result};
+use crate::file::encode_later::repair_later;
 use crate::file::logic::stripes::{self, Band};
 use crate::file::ops::FileOps;
 use crate::rpc::failure::Again;
@@ -34,12 +36,15 @@ pub(super) struct Piece {
 struct TooFew {
     /// So many targets have lost what they had.
     lost: usize,
+    /// Of one or more parts that does not come back.
+    for_good: bool,
     last: Option<Error>,
 }
 
 impl TooFew {
     fn note(&mut self, erasure: Erasure) {
         self.lost += usize::from(matches!(erasure, Erasure::Lost(_)));
+        self.for_good |= erasure.is_for_good();
         let error = erasure.into_error();
         // The data is elsewhere now: that explains all the others.
         if !self.last.as_ref().is_some_and(|last| last.is(ErrorCode::STALE)) {
@@ -67,10 +72,14 @@ pub(super) async fn read_encoded(
             }
             Err(erasure) => failed.note(erasure),
         }
-        match rebuild(ops, (layout, code), size, Piece { len: stored, ..piece }, failed).await {
-            Ok(bytes) => out.push(bytes),
-            Err(TooFew { lost, last: Some(error) }) if lost > usize::from(code.parity) => return Err(error),
-            Err(TooFew { last, .. }) => {
+        let rebuilt = rebuild(ops, (layout, code), size, Piece { len: stored, ..piece }, &mut failed).await;
+        if failed.for_good {
+            repair_later(ops, chunk.inode, layout);
+        }
+        match (rebuilt, failed) {
+            (Some(bytes), _) => out.push(bytes),
+            (None, TooFew { lost, last: Some(error), .. }) if lost > usize::from(code.parity) => return Err(error),
+            (None, TooFew { last, .. }) => {
                 let why = last.map_or_else(String::new, |error| error.to_string());
                 retry.pause(&ops.cluster, Again::Connection(why)).await?;
             }
@@ -80,15 +89,15 @@ pub(super) async fn read_encoded(
     Ok(out)
 }
 
-/// The bytes of a piece from those at the same place of others.
+/// The bytes of a piece from those at the same place of others; absent: too few of them are to be had.
 async fn rebuild(
     ops: &FileOps,
     (layout, code): (&Arc<Layout>, ErasureCode),
     size: u64,
     piece: Piece,
-    mut failed: TooFew,
-) -> std::result::Result<Bytes, TooFew> {
-    let Ok(_one) = ops.rebuilding.acquire().await else { return Err(failed) };
+    failed: &mut TooFew,
+) -> Option<Bytes> {
+    let _one = ops.rebuilding.acquire().await.ok()?;
     let (band, needed) = (Band::around(layout, piece.chunk.offset, piece.len), usize::from(code.data));
     let lost = layout.stripe(piece.chunk.index) as usize;
     let mut others = layout.indices().enumerate().filter(|(part, _)| *part != lost);
@@ -112,5 +121,7 @@ async fn rebuild(
             Some(Err(_)) => failed.last = Some(Error::ShutDown),
         }
     }
-    stripes::decode(code, piece.len as usize, lost, &there).map_err(|_| failed)
+    let bytes = stripes::decode(code, piece.len as usize, lost, &there).ok()?;
+    ops.ctx.stats.rebuilt_reads.add(1);
+    Some(bytes)
 }

@@ -10,7 +10,7 @@ use crate::core::Core;
 use crate::delegation::poll;
 use crate::delegation::revocation::Revocations;
 use crate::error::{Error, Result};
-use crate::file::encode;
+use crate::file::encode_later;
 use crate::file::state::File;
 use crate::rpc::adopt::note_slots;
 use crate::writeback::owner::Writeback;
@@ -83,9 +83,9 @@ fn tick(core: &Arc<Core>) {
     core.revocations.let_silent_go();
     core.revocations.let_surplus_go();
     core.revocations.withdraw_forgotten();
-    if let Some(taken) = encode::next_to_encode(&core.ops) {
+    if let Some(taken) = encode_later::next_to_encode(&core.ops) {
         let core = core.clone();
-        tokio::spawn(async move { encode::encode_due(&core.ops, taken).await });
+        tokio::spawn(async move { encode_later::encode_due(&core.ops, taken).await });
     }
     for file in core.files.active() {
         look_after(core, &file, now_ms);

@@ -14,9 +14,9 @@ use crate::rpc::retry::Retry;
 use crate::rpc::storage::{ChunkRange, MAX_DAMAGED, check_read};
 use nyala_transport::{Frame, Request};
 use nyala_wire::map::{Consistency, Reachability};
-use nyala_wire::message_type;
 use nyala_wire::storage::{ReadReplyHeader, decode_bulk};
 use nyala_wire::storage_grants::StorageRights;
+use nyala_wire::{ErrorCode, message_type};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +30,8 @@ const RETRY_FOR: Duration = Duration::from_millis(300);
 pub(crate) enum Erasure {
     /// It does not answer at the moment.
     Away(Error),
+    /// The map says that it is bad: what it has is not used any more.
+    Bad(Error),
     /// What it has is damaged, or gone.
     Lost(Error),
 }
@@ -37,7 +39,16 @@ pub(crate) enum Erasure {
 impl Erasure {
     pub(crate) fn into_error(self) -> Error {
         match self {
-            Erasure::Away(error) | Erasure::Lost(error) => error,
+            Erasure::Away(error) | Erasure::Bad(error) | Erasure::Lost(error) => error,
+        }
+    }
+
+    /// Whether waiting does not bring it back. Data that was moved (`STALE`) is elsewhere, and a right that is missing says nothing.
+    pub(crate) fn is_for_good(&self) -> bool {
+        match self {
+            Erasure::Away(_) => false,
+            Erasure::Bad(_) => true,
+            Erasure::Lost(error) => error.is(ErrorCode::CHECKSUM) || error.is(ErrorCode::IO),
         }
     }
 }
@@ -56,10 +67,10 @@ pub(crate) async fn read_unit(
     let Some(known) = view.map.target(target) else {
         return Err(Erasure::Lost(crate::rpc::failure::removed("read data", &format!("storage target {target}"))));
     };
-    if known.reachability == Reachability::Offline
-        || known.consistency == Consistency::Bad
-        || cluster.unreached.has(target)
-    {
+    if known.consistency == Consistency::Bad {
+        return Err(Erasure::Bad(Error::refused(ErrorCode::IO, "the target is bad")));
+    }
+    if known.reachability == Reachability::Offline || cluster.unreached.has(target) {
         return Err(away("the target is away"));
     }
     let error = match tokio::time::timeout(ANSWER_TIMEOUT, read_whole(cluster, chunk, len, at)).await {

@@ -8,17 +8,17 @@ use nyala_wire::meta::{Owner, SetAttr};
 use nyala_wire::{ErasureCode, ErrorCode, InodeId, Layout, Pattern, StripePattern, TargetId};
 use std::time::Duration;
 
-const CODE: ErasureCode = ErasureCode { data: 4, parity: 2 };
-const WRITE: OpenOptions = OpenOptions { write: true, truncate: false, append: false, buffered: false };
+pub const CODE: ErasureCode = ErasureCode { data: 4, parity: 2 };
+pub const WRITE: OpenOptions = OpenOptions { write: true, truncate: false, append: false, buffered: false };
 /// Not a multiple of anything: the last stripe has two units and a bit.
-const SIZE: usize = 6 * 65_536 + 12_345;
+pub const SIZE: usize = 6 * 65_536 + 12_345;
 
-fn content(seed: u8) -> Vec<u8> {
+pub fn content(seed: u8) -> Vec<u8> {
     (0..SIZE).map(|at| ((at * 7) ^ (at >> 9)) as u8 ^ seed).collect()
 }
 
 /// A cluster of eight targets whose files are to be encoded, and a client of it.
-async fn coded(seed: u64) -> (Cluster, Client) {
+pub async fn coded(seed: u64) -> (Cluster, Client) {
     let cluster = Cluster::mirrored(seed, 8);
     let client = client(&cluster).await;
     let pattern = StripePattern {
@@ -33,17 +33,17 @@ async fn coded(seed: u64) -> (Cluster, Client) {
     (cluster, client)
 }
 
-async fn client(cluster: &Cluster) -> Client {
+pub async fn client(cluster: &Cluster) -> Client {
     let mut config = cluster.config();
     config.encode_after = Duration::from_millis(20);
     cluster.client_with(config).await
 }
 
-async fn layout(client: &Client, inode: InodeId) -> Layout {
+pub async fn layout(client: &Client, inode: InodeId) -> Layout {
     client.entry_info(inode).await.unwrap().layout.unwrap()
 }
 
-async fn is_encoded(client: &Client, inode: InodeId) -> Layout {
+pub async fn is_encoded(client: &Client, inode: InodeId) -> Layout {
     for _ in 0..500 {
         let layout = layout(client, inode).await;
         if layout.encoded() == Some(CODE) {
@@ -55,7 +55,7 @@ async fn is_encoded(client: &Client, inode: InodeId) -> Layout {
     panic!("not encoded in time");
 }
 
-async fn written(client: &Client, name: &str, data: &[u8]) -> InodeId {
+pub async fn written(client: &Client, name: &str, data: &[u8]) -> InodeId {
     let handle = make(client, name).await;
     let inode = handle.inode();
     assert_eq!(layout(client, inode).await.pattern, Pattern::Mirror, "while it is written to");
@@ -64,7 +64,7 @@ async fn written(client: &Client, name: &str, data: &[u8]) -> InodeId {
     inode
 }
 
-async fn all_of(client: &Client, inode: InodeId) -> nyala_client::Result<Vec<u8>> {
+pub async fn all_of(client: &Client, inode: InodeId) -> nyala_client::Result<Vec<u8>> {
     let handle = client.open(inode, OpenOptions::default()).await?;
     let data = within(handle.read(0, 2 * SIZE)).await.map(|pieces| pieces.concat());
     handle.release().await?;

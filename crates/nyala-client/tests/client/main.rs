@@ -15,6 +15,7 @@ mod encoded;
 mod ended;
 mod fake;
 mod faults;
+mod healed;
 mod network;
 mod replay;
 mod waits;

@@ -21,7 +21,7 @@ impl Class for PartLost {
     }
 
     fn repair(&self) -> &'static str {
-        "nothing; nyala entry encode --repair FILE makes the file whole again, while no more parts are lost than it has with parity"
+        "nothing; a mount that reads it makes the file whole again, and so does nyala entry encode --repair FILE, while no more parts are lost than it has with parity"
     }
 
     fn weight(&self) -> Weight {

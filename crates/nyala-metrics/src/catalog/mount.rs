@@ -17,6 +17,8 @@ metrics! {
     REVOCATIONS = Counter "nyala_client_revocations" [] "Delegations that were held and wanted back by a metadata service";
     CHECKSUM_ERRORS = Counter "nyala_client_checksum_errors" [] "Blocks that arrived with a wrong checksum";
     READ_AHEAD_HITS = Counter "nyala_client_read_ahead_hits" [] "Segments read ahead that were asked for in time";
+    REBUILT_READS = Counter "nyala_client_rebuilt_reads" [] "Reads of erasure coded data that was computed from other parts";
+    REPAIRED_FILES = Counter "nyala_client_repaired_files" [] "Erasure coded files with lost parts that the mount encoded again by itself";
     DIRTY = Gauge "nyala_client_dirty_bytes" [] "Bytes written by programs and not yet on a server";
     READ_AHEAD = Gauge "nyala_client_read_ahead_bytes" [] "Bytes read ahead and not yet asked for";
     MAP = Gauge "nyala_client_map_version" [] "Version of the cluster map that the mount has";

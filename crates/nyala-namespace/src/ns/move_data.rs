@@ -9,7 +9,7 @@
 //! Failure model: the client dies or loses its session before it has said so: the layout stays, and the copy is left at storage, where
 //! no layout has it (`fsck`: `chunk-unexpected`); its delegation is gone, and what it says later is refused. A client that has the
 //! file open may have the layout of before in its hands, whatever it holds: while there is one, nothing is moved, unless it can only read
-//! by it (an encoded file that is moved back to be written to). A power cut takes
+//! by it (a file that is encoded). A power cut takes
 //! the move back with its removals, since those wait for the record to be on disk; and nobody but the mover is given the file before it
 //! is.
 
@@ -70,13 +70,12 @@ fn move_to(change: &mut Change, env: &Env, inode: InodeId, layout: &Layout) -> S
 }
 
 /// Who has a file open may write by the layout that it knows; of an encoded one it only reads, as it is moved before it is written to, and a
-/// reader that finds nothing where the data was asks again.
+/// reader that finds nothing where the data was asks again. That holds for one that is encoded anew too, as parts of it are lost.
 fn may_move(change: &Change, env: &Env, inode: InodeId, file: &FilePart, to: Pattern) -> Step<()> {
     if to == Pattern::Ec && file.inline_version.is_some() {
         return Err(ErrorCode::INVALID.with("content that lies with its inode is not encoded").into());
     }
-    let to_write = file.layout.encoded().is_some() && to != Pattern::Ec;
-    match !to_write && change.is_open_elsewhere(inode, env.session)? {
+    match file.layout.encoded().is_none() && change.is_open_elsewhere(inode, env.session)? {
         true => Err(ErrorCode::AGAIN.with("another client has the file open").into()),
         false => Ok(()),
     }

@@ -144,9 +144,12 @@ fn encoded_data_has_a_target_for_each_part_and_its_size_stays() {
     assert_eq!(server.run(size(0)), Err(ErrorCode::NOT_SUPPORTED));
     let commit = Commit { inode, end: Some(1), mtime: None, spilled: None, sync: false, close: false, allocated: None };
     assert_eq!(server.run(MetaOp::Commit(commit)), Err(ErrorCode::STALE), "nobody writes to it");
-    // Readers have it open: it is moved back under their eyes, and not encoded again.
+    // Readers have it open: it is encoded anew, and moved back, under their eyes.
     server.as_session(2, MetaOp::Open { inode }).unwrap();
-    assert_eq!(encoded(&mut server, inode, &[]), Err(ErrorCode::AGAIN));
+    let old = new;
+    let new = encoded(&mut server, inode, &[]).unwrap();
+    assert_eq!(server.run(MetaOp::MoveData { inode, layout: new.clone() }), Ok(MetaReply::Done));
+    assert!(View::get(&server.view, &keys::moved_garbage(inode, &old)).unwrap().is_some());
     let back = elsewhere(&mut server, inode, 2, &[]).unwrap();
     assert_eq!(server.run(MetaOp::MoveData { inode, layout: back }), Ok(MetaReply::Done));
     assert!(server.run(size(0)).is_ok());

@@ -50,7 +50,7 @@ struct Encoded<'a> {
 /// Encodes.
 pub fn run(args: EntryEncodeArgs, output: Output) -> Outcome {
     let counts = Counts::default();
-    let wanted = Encoding { code: args.code.code()?, again: args.repair, avoid: Vec::new() };
+    let wanted = Encoding { code: args.code.code()?, again: args.repair, ..Encoding::default() };
     let (paths, cluster, filter) = (&args.paths, &args.cluster, &args.filter);
     let search = Search { paths, cluster, filter, max_depth: None, excludes: true };
     let so_far = || counts.so_far();

@@ -237,6 +237,14 @@ impl Machines {
         });
     }
 
+    /// Management has a newer map.
+    pub fn take_map(&mut self, map: ClusterMap) {
+        self.map = Arc::new(map);
+        for at in 0..self.list.len() {
+            self.feed(at, Input::Map(self.map.clone()));
+        }
+    }
+
     /// All sessions are silent for too long.
     pub fn end_sessions(&mut self, at: usize) {
         let machine = &mut self.list[at];

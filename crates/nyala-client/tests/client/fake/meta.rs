@@ -9,6 +9,7 @@ use nyala_namespace::ns::lock;
 use nyala_namespace::records::InodeRecord;
 use nyala_namespace::view::View;
 use nyala_wire::codec::decode;
+use nyala_wire::map::ClusterMap;
 use nyala_wire::meta::{LockKind, MetaRequest};
 use nyala_wire::{InodeId, TargetId};
 use std::sync::mpsc;
@@ -103,6 +104,17 @@ impl Cluster {
     pub fn lock_kinds(&self, inode: InodeId) -> Vec<LockKind> {
         let locks = self.metas().at(inode, move |machine| lock::read(&machine.tables, inode).unwrap());
         locks.all().iter().map(|held| held.lock.kind).collect()
+    }
+
+    /// Everybody hears of a change of the map.
+    pub fn change_map(&self, change: impl FnOnce(&mut ClusterMap)) {
+        let map = {
+            let mut inner = self.0.lock();
+            inner.map.version.0 += 1;
+            change(&mut inner.map);
+            inner.map.clone()
+        };
+        self.metas().with(move |machines| machines.take_map(map));
     }
 
     /// The server of the root starts anew.

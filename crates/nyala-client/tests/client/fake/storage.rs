@@ -60,6 +60,10 @@ impl Storage {
         list.push((start, end));
     }
 
+    pub fn writes_under_way(&self) -> usize {
+        self.under_way.values().map(Vec::len).sum()
+    }
+
     pub fn end(&mut self, request: &Request) {
         let h = write_header(request);
         let start = h.offset.get();
