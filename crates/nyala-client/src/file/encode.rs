@@ -54,7 +54,7 @@ async fn encode_file(ops: &Arc<FileOps>, file: &Arc<File>, wanted: &Encoding, mo
     move_data(ops, file, &to, purpose, moved).await.map(Some)
 }
 
-fn destination(
+pub(super) fn destination(
     ops: &FileOps,
     layout: &Layout,
     pattern: Pattern,

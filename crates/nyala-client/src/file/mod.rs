@@ -6,6 +6,7 @@ pub mod handle;
 pub mod logic;
 
 pub(crate) mod copy;
+pub(crate) mod empty;
 pub(crate) mod encode;
 pub(crate) mod encode_copy;
 pub(crate) mod encode_later;

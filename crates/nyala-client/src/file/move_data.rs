@@ -80,7 +80,7 @@ async fn copy(work: &mut Move<'_>, moved: &impl Fn(u64)) -> Result<u64> {
     work.finish(copied).await
 }
 
-async fn destination(ops: &Arc<FileOps>, inode: InodeId, to: &Destination) -> Result<Layout> {
+pub(super) async fn destination(ops: &Arc<FileOps>, inode: InodeId, to: &Destination) -> Result<Layout> {
     let op = MetaOp::MoveTargets { inode, pattern: to.pattern, avoid: to.avoid.clone() };
     match ops.cluster.meta("choose targets", op, Owner::default()).await? {
         MetaReply::Layout(layout) => {

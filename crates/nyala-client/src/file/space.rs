@@ -8,6 +8,7 @@
 use crate::delegation::admission::Access;
 use crate::delegation::logic::delegations::Need;
 use crate::error::{Error, Result};
+use crate::file::empty::empty;
 use crate::file::encode;
 use crate::file::logic::minimal_acl;
 use crate::file::ops::{FileOps, NO_SUCH_ADDRESS};
@@ -44,6 +45,11 @@ impl FileOps {
             Err(error) if error.is(ErrorCode::NOT_SUPPORTED) => {
                 // Encoded, and somebody else may have done that.
                 self.delegations.file_info(&using.file).await?;
+                if set.size == Some(0)
+                    && let Some(attr) = empty(self, &using.file, &set).await?
+                {
+                    return Ok(attr);
+                }
                 encode::make_writable_locked(self, &using.file).await?;
                 self.setattr_as_it_is(inode, set).await
             }
@@ -121,7 +127,12 @@ impl FileOps {
         Ok(attr)
     }
 
-    async fn setattr_known(self: &Arc<FileOps>, file: &Arc<File>, bound: Bound, set: SetAttr) -> Result<Attr> {
+    pub(super) async fn setattr_known(
+        self: &Arc<FileOps>,
+        file: &Arc<File>,
+        bound: Bound,
+        set: SetAttr,
+    ) -> Result<Attr> {
         let (size, inode) = (set.size, file.inode);
         let change = self.delegations.begin_change(&[inode], &[]);
         let generation = file.state.lock().generation();

@@ -11,6 +11,7 @@ mod commits;
 mod content;
 mod delegations;
 mod durable;
+mod emptied;
 mod encoded;
 mod ended;
 mod fake;

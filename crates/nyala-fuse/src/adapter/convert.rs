@@ -85,6 +85,7 @@ pub fn set_attr(set: &types::SetAttr) -> SetAttr {
         ctime: set.ctime.map(time),
         kill_suidgid: set.kill_suidgid,
         outside_group: None,
+        emptied: None,
     }
 }
 

@@ -83,7 +83,7 @@ pub fn dispatch(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> 
         MetaOp::Rmdir { parent, name } => remove::rmdir(change, env, *parent, name),
         MetaOp::Rename(rename) => rename::run(change, env, rename),
         MetaOp::Link { inode, parent, name } => link::run(change, env, *inode, *parent, name),
-        MetaOp::SetAttr { inode, set } => attrs::set(change, env.now, *inode, set),
+        MetaOp::SetAttr { inode, set } => move_data::set_attr(change, env, *inode, set),
         MetaOp::SetXattr { inode, name, value, create, replace, kill_sgid } => {
             xattr::set(change, env.now, *inode, (name, value), xattr::How::of(*create, *replace, *kill_sgid))
         }

@@ -6,6 +6,8 @@
 //! the data may go ([`targets`]), copies it to chunk files of new names, has them on disk, and says that this is the file's layout
 //! now ([`move_to`]). In the same record the chunk files of before are queued for removal.
 //!
+//! A file that is cut to nothing while it is encoded gets a layout to be written to with its new size ([`set_attr`]), and nothing is copied.
+//!
 //! Failure model: the client dies or loses its session before it has said so: the layout stays, and the copy is left at storage, where
 //! no layout has it (`fsck`: `chunk-unexpected`); its delegation is gone, and what it says later is refused. A client that has the
 //! file open may have the layout of before in its hands, whatever it holds: while there is one, nothing is moved, unless it can only read
@@ -13,12 +15,12 @@
 //! the move back with its removals, since those wait for the record to be on disk; and nobody but the mover is given the file before it
 //! is.
 
-use super::attrs::check_pattern;
+use super::attrs::{self, check_pattern};
 use super::env::Env;
 use crate::change::{Change, Step};
 use crate::keys;
 use crate::records::{FilePart, GarbageRecord};
-use nyala_wire::meta::{MetaOp, MetaReply};
+use nyala_wire::meta::{MetaOp, MetaReply, SetAttr};
 use nyala_wire::{ErrorCode, InodeId, Layout, Pattern, StripePattern, TargetId};
 
 /// One of the two operations.
@@ -67,6 +69,25 @@ fn move_to(change: &mut Change, env: &Env, inode: InodeId, layout: &Layout) -> S
     let record = change.inode_mut(inode)?;
     record.file.as_mut().ok_or(ErrorCode::INVALID)?.layout = layout.clone();
     Ok(MetaReply::Done)
+}
+
+/// Changes attributes. To nothing an encoded file can be cut too: with its new size comes, in the same record, a layout that can be written to.
+pub fn set_attr(change: &mut Change, env: &Env, inode: InodeId, set: &SetAttr) -> Step<MetaReply> {
+    empty(change, env, inode, set)?;
+    attrs::set(change, env.now, inode, set)
+}
+
+fn empty(change: &mut Change, env: &Env, inode: InodeId, set: &SetAttr) -> Step<()> {
+    let Some(layout) = &set.emptied else { return Ok(()) };
+    if file(change, inode)?.layout.encoded().is_none() {
+        return Err(ErrorCode::STALE.with("the file is not encoded any more").into());
+    }
+    if set.size != Some(0) || layout.encoded().is_some() {
+        return Err(ErrorCode::INVALID
+            .with("an encoded file is cut to nothing with a layout that can be written to")
+            .into());
+    }
+    move_to(change, env, inode, layout).map(drop)
 }
 
 /// Who has a file open may write by the layout that it knows; of an encoded one it only reads, as it is moved before it is written to, and a

@@ -493,7 +493,7 @@ fn wants_sync(op: &MetaOp) -> bool {
         MetaOp::Commit(commit) => commit.sync,
         MetaOp::PutInline(put) => put.sync,
         MetaOp::PutInlines { puts } => puts.iter().any(|put| put.sync),
-        MetaOp::MoveData { .. } => true, // Who is given the file next may write to where it is now.
-        _ => false,
+        // Who is given the file next may write to where it is now.
+        op => exclusive::moved(op).is_some(),
     }
 }

@@ -259,6 +259,9 @@ fn only_the_holder_of_the_exclusive_delegation_moves_data_and_it_is_on_disk_when
     let granted = acquire(&mut machine, A);
     assert_eq!(machine.granted(granted).inodes, DelegationMode::Exclusive);
     assert_eq!(machine.change(B, moved()).unwrap_err().code, ErrorCode::AGAIN, "with another's");
+    let set = SetAttr { size: Some(0), emptied: Some(Box::new(layout.clone())), ..SetAttr::default() };
+    let emptied = MetaOp::SetAttr { inode: FILE, set };
+    assert_eq!(machine.change(A, emptied).unwrap_err().code, ErrorCode::STALE, "it is not encoded");
     machine.slow_log = true;
     let token = machine.request(A, moved());
     assert_eq!(machine.answer(token), None);

@@ -160,6 +160,33 @@ fn encoded_data_has_a_target_for_each_part_and_its_size_stays() {
 }
 
 #[test]
+fn an_encoded_file_is_cut_to_nothing_in_one_change() {
+    let mut server = Server::new();
+    let inode = to_encode(&mut server, 0);
+    let plain = layout(&mut server, inode);
+    let old = encoded(&mut server, inode, &[]).unwrap();
+    let cut = |size, layout: &Layout| {
+        let set = SetAttr { size: Some(size), emptied: Some(Box::new(layout.clone())), ..SetAttr::default() };
+        MetaOp::SetAttr { inode, set }
+    };
+    let new = Layout { moves: 2, ..plain };
+    assert_eq!(server.run(cut(0, &new)).map(drop), Err(ErrorCode::STALE), "it is not encoded");
+    let end = Some(100_000);
+    let commit = Commit { inode, end, mtime: None, spilled: None, sync: false, close: false, allocated: None };
+    server.run(MetaOp::Commit(commit)).unwrap();
+    assert_eq!(server.run(MetaOp::MoveData { inode, layout: old.clone() }), Ok(MetaReply::Done));
+    assert_eq!(server.run(cut(1, &new)).map(drop), Err(ErrorCode::INVALID), "its data would be lost");
+    let again = Layout { moves: 2, ..old.clone() };
+    assert_eq!(server.run(cut(0, &again)).map(drop), Err(ErrorCode::INVALID), "it could not be written to");
+    assert_eq!(server.run(cut(0, &Layout { moves: 1, ..new.clone() })).map(drop), Err(ErrorCode::STALE));
+    assert_eq!((server.attr(inode).size, layout(&mut server, inode)), (100_000, old.clone()));
+    let Ok(MetaReply::Attr(attr)) = server.run(cut(0, &new)) else { panic!() };
+    assert_eq!((attr.size, layout(&mut server, inode)), (0, new));
+    let row = View::get(&server.view, &keys::moved_garbage(inode, &old)).unwrap().unwrap();
+    assert_eq!(codec::decode::<GarbageRecord>(&row).unwrap().layout().targets, old.targets);
+}
+
+#[test]
 fn content_that_lies_with_its_inode_is_not_encoded() {
     let mut server = Server::new();
     let inode = to_encode(&mut server, 4096);

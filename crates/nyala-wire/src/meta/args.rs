@@ -5,6 +5,7 @@
 use super::set_time::SetTime;
 use crate::ids::InodeId;
 use crate::name::Name;
+use crate::stripe::Layout;
 use crate::time::Time;
 use bytes::Bytes;
 use minicbor::{Decode, Encode};
@@ -40,6 +41,11 @@ pub struct SetAttr {
     /// setgid goes in any case.
     #[n(8)]
     pub outside_group: Option<bool>,
+    /// With a size of 0, of an encoded file and from the holder of its exclusive delegation: where its data is from now on, a layout of
+    /// [`super::MetaOp::MoveTargets`] that can be written to. The chunk files of the one before go. A server that does not know it refuses
+    /// the size.
+    #[n(9)]
+    pub emptied: Option<Box<Layout>>,
 }
 
 /// A rename.

@@ -100,7 +100,7 @@ structures! {
     Returned { inode, keep, seq, open }
     Revocation { inode, keep, seq }
     SessionReply { timeout_ms, map_version, known, boot }
-    SetAttr { perm, uid, gid, size, atime, mtime, ctime, kill_suidgid, outside_group }
+    SetAttr { perm, uid, gid, size, atime, mtime, ctime, kill_suidgid, outside_group, emptied }
     Stamp { client, number, slot }
     StorageRequest { target, file, op, session, stamp }
     TxRequest { tx, action }
