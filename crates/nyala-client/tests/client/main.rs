@@ -12,6 +12,7 @@ mod content;
 mod delegations;
 mod durable;
 mod emptied;
+mod encode_meets;
 mod encoded;
 mod ended;
 mod fake;
