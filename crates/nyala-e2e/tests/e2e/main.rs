@@ -10,6 +10,7 @@ mod damage;
 mod deaths;
 mod delegation_cost;
 mod encoded;
+mod encoded_moves;
 mod entries;
 mod exit_codes;
 mod failures;
