@@ -16,6 +16,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::log::Log;
 use crate::log::format::Kind;
+use crate::log::verify;
 use crate::metrics::Times;
 use crate::ordered::{CheckpointMeta, OrderedStore, is_empty_range};
 use crate::progress::Progress;
@@ -189,6 +190,22 @@ impl Shared {
         // Freeing a large table takes its time; nobody waits for it here.
         drop((done, frozen));
         released
+    }
+
+    /// Compares the log with its checksums. What is damaged is in memory still, and goes to the table at once.
+    pub(crate) fn scrub_log(&self) {
+        let damage = || verify::damage(&self.log, || self.checkpoint_lsn.load(Ordering::Relaxed));
+        let found = damage();
+        found.iter().for_each(|error| tracing::error!(%error, "a part of the log that is still needed is damaged"));
+        if !found.is_empty() {
+            let header = verify::write_header_again(&self.log).map_err(|error| error.to_string());
+            let healed = header.and_then(|()| self.checkpoint().map_err(|error| error.to_string()));
+            let left = damage().len();
+            tracing::warn!(?healed, left, "what the damaged part of the log has is written to the table");
+            self.scrub.lock().log_compared(left as u64);
+        } else {
+            self.scrub.lock().log_compared(0);
+        }
     }
 
     /// Compares a little of the table with its checksums. Gives how long to wait before the next time.

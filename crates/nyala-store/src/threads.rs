@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The threads of a store: one syncs the log, one makes checkpoints, one compares the table with its checksums. Blocking calls live here, off the data path.
+//! The threads of a store: one syncs the log, one makes checkpoints, one compares log and table with their checksums. Blocking calls live here, off the data path.
 
 use std::io;
 use std::sync::Arc;
@@ -76,6 +76,9 @@ fn checkpoint_loop(shared: &Shared) {
 fn scrub_loop(shared: &Shared) {
     let Some(mut pause) = Scrub::first(&shared.options) else { return };
     while shared.progress.pause(pause) {
+        if shared.scrub.lock().begins() {
+            shared.scrub_log();
+        }
         pause = shared.scrub_slice();
     }
 }

@@ -15,6 +15,7 @@ pub(crate) mod recover;
 mod reserve;
 pub(crate) mod segment;
 mod unproven;
+pub(crate) mod verify;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -46,6 +46,53 @@ fn damage_that_nobody_asks_for_is_found_and_said_until_it_is_gone() {
     store.close().unwrap();
 }
 
+/// A store with records in its log only, of which one and the segment's header are damaged on the disk; and its directory.
+fn damaged_log(scrub_interval: Duration) -> (tempfile::TempDir, Store) {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, _) = Store::open(dir.path(), options(scrub_interval)).unwrap();
+    for at in 0..200_u32 {
+        store.apply(Batch::new().put(at.to_be_bytes(), [at as u8; 100])).unwrap();
+        store.sync_blocking().unwrap();
+    }
+    let segments: Vec<_> =
+        walk(dir.path()).into_iter().filter(|path| path.extension().is_some_and(|e| e == "seg")).collect();
+    let needle = [77_u8; 100];
+    let mut flipped = 0;
+    for path in segments {
+        let bytes = std::fs::read(&path).unwrap();
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        if let Some(at) = bytes.windows(100).position(|window| window == needle) {
+            file.write_all_at(&[1], at as u64 + 50).unwrap();
+            file.write_all_at(&[bytes[13] ^ 1], 13).unwrap();
+            flipped += 1;
+        }
+    }
+    assert_eq!(flipped, 1);
+    (dir, store)
+}
+
+fn options(scrub_interval: Duration) -> Options {
+    // No checkpoint comes by itself.
+    Options { scrub_interval, checkpoint_interval: Duration::from_secs(3600), ..Options::default() }
+}
+
+#[test]
+fn a_damaged_log_is_found_and_a_checkpoint_makes_it_superfluous() {
+    let (dir, store) = damaged_log(Duration::from_secs(2));
+    wait("it makes a checkpoint", || store.stats().checkpoint == store.stats().applied);
+    wait("it is whole", || store.stats().damaged_places == 0);
+    drop(store);
+    let (store, _) = Store::open(dir.path(), options(Duration::ZERO)).unwrap();
+    for at in 0..200_u32 {
+        assert_eq!(store.get(&at.to_be_bytes()).unwrap().as_deref(), Some(&[at as u8; 100][..]));
+    }
+    store.close().unwrap();
+    // Nobody looks at this one.
+    let (dir, store) = damaged_log(Duration::ZERO);
+    drop(store);
+    assert!(Store::open(dir.path(), options(Duration::ZERO)).is_err());
+}
+
 fn walk(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
