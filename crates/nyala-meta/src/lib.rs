@@ -5,6 +5,7 @@
 
 mod numbers;
 pub mod service;
+mod store_error;
 pub mod tables;
 
 pub use service::config::MetaConfig;

@@ -5,12 +5,13 @@
 //! Failure model: that of `nyala-store`. An error of the store is an answer here, never something that is missing.
 
 use crate::numbers::Numbers;
+use crate::store_error::{Takeover, store_error};
 use nyala_kv::{Batch, Visit};
 use nyala_namespace::keys;
 use nyala_namespace::ns::deferred_unlink::HOLDER;
 use nyala_namespace::view::View;
 use nyala_store::{Store, StoreError};
-use nyala_wire::{ErrorCode, InodeId, SessionId, WireError};
+use nyala_wire::{InodeId, SessionId, WireError};
 use parking_lot::RwLock;
 use std::collections::{BTreeSet, HashSet};
 use std::ops::{Bound, ControlFlow};
@@ -30,6 +31,8 @@ pub struct Tables {
     deferred: Arc<RwLock<BTreeSet<InodeId>>>,
     locked: Arc<RwLock<HashSet<InodeId>>>,
     numbers: Arc<RwLock<Numbers>>,
+    /// Whether another member of the mirror group goes on where these are damaged.
+    pub takeover: Arc<Takeover>,
 }
 
 impl Tables {
@@ -48,7 +51,8 @@ impl Tables {
         let deferred = opens.iter().filter(|(_, opener)| *opener == HOLDER).map(|(inode, _)| *inode).collect();
         let (opens, deferred) = (Arc::new(RwLock::new(opens)), Arc::new(RwLock::new(deferred)));
         let (locked, numbers) = (RwLock::new(locked), RwLock::new(Numbers::read(&StoreView(&store))?));
-        Ok(Tables { store, opens, deferred, locked: Arc::new(locked), numbers: Arc::new(numbers) })
+        let (locked, numbers, takeover) = (Arc::new(locked), Arc::new(numbers), Arc::default());
+        Ok(Tables { store, opens, deferred, locked, numbers, takeover })
     }
 
     /// Applies a batch to the store. Errors: as [`store_error`] says, with nothing done.
@@ -102,11 +106,12 @@ impl Tables {
 
 impl View for Tables {
     fn get(&self, key: &[u8]) -> Result<Option<Arc<[u8]>>, WireError> {
-        self.store.get(key).map_err(store_error)
+        self.store.get(key).map_err(|error| self.takeover.error(error))
     }
 
     fn scan(&self, from: &[u8], to: &[u8], visit: &mut Visit) -> Result<(), WireError> {
-        StoreView(&self.store).scan(from, to, visit)
+        let scanned = self.store.scan(Bound::Included(from), Bound::Excluded(to), visit);
+        scanned.map_err(|error| self.takeover.error(error))
     }
 
     fn number(&self, key: &[u8]) -> Result<Option<u64>, WireError> {
@@ -129,20 +134,6 @@ impl View for StoreView<'_> {
 
     fn scan(&self, from: &[u8], to: &[u8], visit: &mut Visit) -> Result<(), WireError> {
         self.0.scan(Bound::Included(from), Bound::Excluded(to), visit).map_err(store_error)
-    }
-}
-
-/// The store's errors as clients see them: a full store is ENOSPC, one that is behind or closing is worth another try,
-/// anything else is an I/O error that the log explains.
-pub fn store_error(error: StoreError) -> WireError {
-    match error {
-        StoreError::Full { .. } | StoreError::Reserved { .. } => ErrorCode::NO_SPACE.with(error.to_string()),
-        StoreError::Busy { .. } => ErrorCode::BUSY.with(error.to_string()),
-        StoreError::Closed => ErrorCode::NOT_READY.with("the service stops"),
-        other => {
-            tracing::error!(error = %other, "metadata store");
-            ErrorCode::IO.with(other.to_string())
-        }
     }
 }
 

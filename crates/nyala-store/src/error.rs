@@ -118,6 +118,15 @@ impl StoreError {
         StoreError::Io { operation, path: path.into(), cause: Arc::new(cause) }
     }
 
+    /// Whether the disk does not give back what was written: that of this store is lost, and only another copy has it.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            StoreError::LogDamaged { .. } | StoreError::TableDamaged { .. } | StoreError::Corrupt { .. } => true,
+            StoreError::Io { cause, .. } => cause.raw_os_error() == Some(libc::EIO),
+            _ => false,
+        }
+    }
+
     pub(crate) fn poisoned(operation: &'static str, cause: io::Error) -> Self {
         StoreError::Poisoned { operation, cause: Arc::new(cause) }
     }

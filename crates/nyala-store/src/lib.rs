@@ -26,6 +26,8 @@
 //! The bytes on disk are described in `docs/format-store.md`.
 
 mod boot_id;
+mod continuity;
+mod damage;
 mod error;
 #[doc(hidden)]
 pub mod fuzzing;

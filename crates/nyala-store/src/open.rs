@@ -7,13 +7,12 @@
 //! there, and a log without an entry proves that the checkpoint store was lost, unless the log has no record. A crash
 //! anywhere in between starts over. Anything that does not fit together is refused with the file's name.
 
+use nyala_kv::iter_encoded;
+use parking_lot::{Mutex, RwLock};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-
-use nyala_kv::iter_encoded;
-use parking_lot::{Mutex, RwLock};
 
 use crate::log::disk::LogDisk;
 use crate::log::files::LogDirectory;
@@ -45,7 +44,7 @@ pub(crate) fn open_directory(dir: &Path, options: Options) -> Result<(Shared, Re
         other => other,
     };
     let (mut shared, recovery) = open(Arc::new(disk), Arc::new(ordered), options).map_err(in_directory)?;
-    shared._lock = Some(lock);
+    shared.continuity = Some(crate::continuity::Continuity::of(lock, recovery.cut_bytes == 0)?);
     Ok((shared, recovery))
 }
 
@@ -143,8 +142,9 @@ fn assemble(
         next_nudge_bytes: AtomicUsize::new(options.memory_soft_bytes),
         room: Room::new(options.reserve_bytes),
         scrub: Mutex::default(),
+        damage: Default::default(),
         options,
         ordered,
-        _lock: None,
+        continuity: None,
     }
 }

@@ -6,7 +6,6 @@
 //! See the crate's. Locks are taken in this order: checkpoint turn, log tail, tables. A batch enters the log buffer and
 //! the active table under the tail's lock, so the tables always hold a prefix of the log.
 
-use std::fs::File;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -14,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
 
+use crate::continuity::Continuity;
+use crate::damage::Damage;
 use crate::log::Log;
 use crate::log::format::Kind;
 use crate::log::verify;
@@ -43,9 +44,10 @@ pub(crate) struct Shared {
     pub(crate) next_nudge_bytes: AtomicUsize,
     pub(crate) room: Room,
     pub(crate) scrub: Mutex<Scrub>,
+    pub(crate) damage: Damage,
     pub(crate) ordered: Arc<dyn OrderedStore>,
-    /// Last, so that the directory stays locked until the tree is closed.
-    pub(crate) _lock: Option<File>,
+    /// Of a directory. Last, so that it stays locked until the tree is closed.
+    pub(crate) continuity: Option<Continuity>,
 }
 
 impl Shared {
@@ -86,7 +88,7 @@ impl Shared {
         }
         let found = self.tables.read().get(key);
         // A checkpoint between these two steps only moves values from the tables to the ordered store.
-        found.map_or_else(|| self.ordered.get(key), Ok)
+        found.map_or_else(|| self.ordered.get(key).inspect_err(|error| self.damage.note(error)), Ok)
     }
 
     pub(crate) fn scan(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, visit: &mut Visit<'_>) -> Result<(), StoreError> {
@@ -95,7 +97,8 @@ impl Shared {
         if matches!(to, Bound::Included(b"") | Bound::Excluded(b"")) || is_empty_range(from, to) {
             return Ok(());
         }
-        self.tables.read().scan(&*self.ordered, from, to, visit)
+        let scanned = self.tables.read().scan(&*self.ordered, from, to, visit);
+        scanned.inspect_err(|error| self.damage.note(error))
     }
 
     pub(crate) fn flush(&self) -> Result<Lsn, StoreError> {
@@ -165,6 +168,7 @@ impl Shared {
             committed => committed,
         };
         if let Err(error) = committed {
+            self.damage.note(&error);
             if matches!(error, StoreError::OrderedFull { .. }) {
                 self.checkpoint_failures.fetch_add(1, Ordering::Relaxed);
                 self.checkpoint_fails.store(true, Ordering::Relaxed);
@@ -213,7 +217,10 @@ impl Shared {
         let from = self.scrub.lock().from();
         let slice = self.ordered.verify(&from, SLICE_PAGES);
         let (new, pause) = self.scrub.lock().compared(slice, self.options.scrub_interval);
-        new.iter().for_each(|error| tracing::error!(%error, "a part of the table that nobody asked for is damaged"));
+        for error in &new {
+            self.damage.note(error);
+            tracing::error!(%error, "a part of the table that nobody asked for is damaged");
+        }
         pause
     }
 

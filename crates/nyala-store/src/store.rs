@@ -3,6 +3,7 @@
 //! The store's public face.
 
 use std::borrow::Borrow;
+use std::io;
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
@@ -258,6 +259,26 @@ impl Store {
     /// Whether it is well.
     pub fn condition(&self) -> Condition {
         self.shared().condition()
+    }
+
+    /// Whether all is there that the last process which vouched for it handed to the operating system. `false`: that is not known.
+    pub fn is_whole(&self) -> bool {
+        self.shared().continuity.as_ref().is_some_and(|continuity| continuity.is_whole())
+    }
+
+    /// What is written from now on is there for the next process, unless the machine loses it, or [`Store::withdraw`] says otherwise.
+    pub fn vouch(&self) -> io::Result<()> {
+        self.shared().continuity.as_ref().map_or(Ok(()), |continuity| continuity.vouch())
+    }
+
+    /// What was written may be gone.
+    pub fn withdraw(&self) -> io::Result<()> {
+        self.shared().continuity.as_ref().map_or(Ok(()), |continuity| continuity.withdraw())
+    }
+
+    /// The first damage that this open store has found, if it has found any.
+    pub fn damage(&self) -> Option<StoreError> {
+        self.shared().damage.first()
     }
 
     /// Memory of pages of the tables, and of records that are not written, bytes.

@@ -25,8 +25,12 @@ pub(super) fn why(command: &Command, before: &ClusterState, after: &ClusterState
         Command::SetReachability { node: id, reachability, .. } => heard(&node(before, *id), *reachability),
         Command::SetConsistency { trigger, .. } => content(*trigger).to_owned(),
         Command::SetCapacityPools(_) => "free space passed a limit".to_owned(),
+        Command::MarkNeedsResync { member, by } if member.target == *by => format!(
+            "{} found its own disk failing or its tables damaged, and another member has everything",
+            target(before, *by)
+        ),
         Command::MarkNeedsResync { member, by } => format!(
-            "the primary, {}, goes on without {}, which did not answer",
+            "the primary, {}, goes on without {}, which did not answer or cannot read what it holds",
             target(before, *by),
             target(before, member.target)
         ),

@@ -12,7 +12,7 @@ use super::logged_tables::LoggedTables;
 use super::notes;
 use super::state::State;
 use super::until_done::until_done;
-use crate::tables::store_error;
+use crate::store_error::store_error;
 use nyala_kv::ChangeKind;
 use nyala_namespace::server::io::{Completion, Durability, Effect, Input, Moment, Ticket, Token};
 use nyala_namespace::server::{Identity, Server, Waited};

@@ -7,7 +7,8 @@
 //! was applied and its number in the group's log. The next turn's records need not wait for that.
 
 use super::group::rows;
-use crate::tables::{Tables, store_error};
+use crate::store_error::store_error;
+use crate::tables::Tables;
 use nyala_kv::Batch;
 use nyala_replica::log::Record;
 use nyala_store::{Mark, Store, StoreError};

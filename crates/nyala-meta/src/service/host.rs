@@ -39,6 +39,9 @@ pub enum End {
     Broken(MetaError),
 }
 
+/// What came of a run: nothing more is to follow, or another run and why.
+pub type Outcome = Result<Option<&'static str>, MetaError>;
+
 /// A metadata server at work.
 #[derive(Clone)]
 pub struct Serving {
@@ -46,6 +49,11 @@ pub struct Serving {
     pub driver: Rc<Driver>,
     /// What its parts share.
     pub state: Rc<State>,
+}
+
+/// Whether a server is on this target that is not mirrored.
+pub fn is_alone(map: &ClusterMap, me: TargetId) -> bool {
+    map.server_on(me).is_some() && !map.groups.iter().any(|group| group.members.contains(&me))
 }
 
 /// See the module's words.
@@ -218,10 +226,14 @@ impl Host {
             boot: 0,
         };
         state.boot = ranges::start(&state, recovered).await?;
+        if let Err(error) = state.store.vouch() {
+            tracing::warn!(%error, "the next start will wait for all clients");
+        }
         let seed = u64::from_le_bytes(super::random::<8>()?);
         let state = Rc::new(state);
         let driver = Rc::new(Driver::new(state.clone(), seed, self.split_above));
-        let all_answered = self.group().is_some_and(|group| group.has_all_answered());
+        // Of a server that is alone, what was written is here, unless the machine has lost it.
+        let all_answered = self.group().map_or(state.store.is_whole(), |group| group.has_all_answered());
         driver.start(nyala_transport::wall_clock(), all_answered).await?;
         tracing::info!(server = %state.me, target = %self.me, boot = state.boot, all_answered, "metadata server is up");
         tokio::task::spawn_local(driver.clone().keep_time());
@@ -232,8 +244,14 @@ impl Host {
     }
 
     /// Ends the run on its tables. What was applied and is not at every good member may be undone by the next primary: it is not written.
-    pub fn close(&self, begins_anew: bool) -> Result<(), StoreError> {
+    pub fn close(&self, outcome: &Outcome) -> Result<(), StoreError> {
         let store = self.tables.store.clone();
+        let begins_anew = matches!(outcome, Ok(Some(_)));
+        if outcome.is_err()
+            && let Err(error) = store.withdraw()
+        {
+            tracing::error!(%error, "the next start may count on what this run could not write");
+        }
         if begins_anew || (self.group().is_some() && self.flusher.has_unwritten()) {
             store.abandon();
             return Ok(());
@@ -241,7 +259,8 @@ impl Host {
         store.close()
     }
 
-    fn end(&self, end: End) {
+    /// Ends this run.
+    pub fn end(&self, end: End) {
         // The first reason counts.
         let _ = self.ends.try_send(end);
     }

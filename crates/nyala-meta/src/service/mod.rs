@@ -14,6 +14,7 @@
 mod access;
 mod busiest;
 pub mod config;
+mod damage;
 mod driver;
 pub mod error;
 pub mod fence;
@@ -37,15 +38,16 @@ pub mod state;
 mod turn_clock;
 pub mod until_done;
 
-use crate::tables::{Tables, store_error};
+use crate::store_error::store_error;
 use access::subtree::Subtree;
 use bytes::Bytes;
 use config::MetaConfig;
+use damage::refill::Refill;
 use error::MetaError;
 use flusher::Flusher;
 use group::News;
 use group::wire::Message;
-use host::{End, Host, Serving};
+use host::{End, Host, Serving, is_alone};
 use metrics::Metrics;
 use nyala_namespace::recall_report::recall_report;
 use nyala_namespace::server::op_names::{OP_NAMES, op_number};
@@ -55,7 +57,7 @@ use nyala_store::{Options, Recovery, Store, StoreError};
 use nyala_transport::member::{Bootstrap, Identity, Joined, Member, ServiceRole};
 use nyala_transport::trace::{self, SlowOperations};
 use nyala_transport::{Frame, HandshakeConfig, KeyRules, PeerInfo, Reply, Role, Secret, Service, TransportError};
-use nyala_wire::map::{ClusterMap, TargetKind};
+use nyala_wire::map::TargetKind;
 use nyala_wire::message_type::{
     BUSIEST, META, META_CHECKPOINT, META_FENCES, META_LOCATE, META_NAMES, META_REPLICA, META_SCAN, META_TX, METRICS,
     PING, STATS,
@@ -94,10 +96,17 @@ pub async fn run_on(
     let mut scrapes = Scrapes::at(config.metrics)?;
     let metrics = Rc::new(Metrics::new(SlowOperations::new(config.slow_operation)));
     let mut shutdown = std::pin::pin!(shutdown);
+    let refill = Refill::new(&config.dir);
     loop {
         // What a run began ends with it.
         let tasks = LocalSet::new();
-        let run = tasks.run_until(run_once(&config, &mut dir, open_store, (&metrics, &mut scrapes), shutdown.as_mut()));
+        let run = tasks.run_until(run_once(
+            &config,
+            (&mut dir, &refill),
+            open_store,
+            (&metrics, &mut scrapes),
+            shutdown.as_mut(),
+        ));
         let Some(why) = run.await? else { return Ok(()) };
         tracing::info!(why, "the metadata service begins anew");
     }
@@ -106,7 +115,7 @@ pub async fn run_on(
 /// One run: `None` when the service is to stop, or why another run is to follow.
 async fn run_once(
     config: &MetaConfig,
-    dir: &mut OwnDir,
+    (dir, refill): (&mut OwnDir, &Refill),
     open_store: OpenStore<'_>,
     (metrics, scrapes): (&Rc<Metrics>, &mut Scrapes),
     mut shutdown: Pin<&mut impl Future<Output = ()>>,
@@ -124,15 +133,14 @@ async fn run_once(
     dir.registered(member.cluster(), me)?;
     let server = joined.bind(metrics.server_options(), 1)?.pop().ok_or(TransportError::NoAddress)?;
     let (ends, mut ended) = mpsc::channel(1);
-    let (host, heard) = open(config, open_store, member.clone(), me, handshake, &reported, ends)?;
+    let (host, heard) = open(config, (open_store, refill), member.clone(), me, handshake, &reported, ends)?;
     tokio::task::spawn_local(host.clone().follow_group(heard));
     let mut up = Box::pin(host.up.notified());
     up.as_mut().enable();
     tokio::task::spawn_local(host.clone().follow_map());
-    let waits = is_alone(&member.map(), me);
     let stop = server.shutdown_handle();
     let service = Rc::new(MetaService { host: host.clone(), metrics: metrics.clone(), pages: scrapes.pages() });
-    let service = serve(server, service, (waits, up), listen);
+    let service = serve(server, service, (is_alone(&member.map(), me), up), listen);
     let outcome = tokio::select! {
         served = service => served.map(|()| None).map_err(MetaError::from),
         why = member.expelled() => Err(MetaError::Expelled(why)),
@@ -144,13 +152,15 @@ async fn run_once(
         },
         never = scrapes.answer(|page| metrics.write(page, &host, capacity_of(config, &reported))) => match never {},
         never = reported.follow(&host.tables) => match never {},
+        never = damage::watch(&host, refill) => match never {},
         () = &mut shutdown => Ok(None),
     };
+    let outcome = damage::instead(outcome, &host, refill);
     stop.stop();
     if let Err(error) = member.goodbye().await {
         tracing::warn!(%error, "management did not hear the goodbye");
     }
-    let closed = host.close(matches!(outcome, Ok(Some(_)))).map_err(MetaError::from);
+    let closed = host.close(&outcome).map_err(MetaError::from);
     outcome.and_then(|why| closed.map(|()| why))
 }
 
@@ -168,11 +178,6 @@ async fn serve(
     let (target, node) = (service.host.me, service.host.member.node());
     tracing::info!(%target, %node, %listen, "metadata service is up");
     server.serve(service).await
-}
-
-/// Whether a server is on this target that is not mirrored.
-fn is_alone(map: &ClusterMap, me: TargetId) -> bool {
-    map.server_on(me).is_some() && !map.groups.iter().any(|group| group.members.contains(&me))
 }
 
 async fn join(config: &MetaConfig, dir: &OwnDir, secret: Secret, reported: Arc<Reported>) -> Result<Joined, MetaError> {
@@ -209,7 +214,7 @@ async fn join(config: &MetaConfig, dir: &OwnDir, secret: Secret, reported: Arc<R
 
 fn open(
     config: &MetaConfig,
-    open_store: OpenStore<'_>,
+    (open_store, refill): (OpenStore<'_>, &Refill),
     member: Member,
     me: TargetId,
     handshake: HandshakeConfig,
@@ -217,16 +222,17 @@ fn open(
     ends: mpsc::Sender<End>,
 ) -> Result<(Rc<Host>, mpsc::UnboundedReceiver<News>), MetaError> {
     let options = Options { sync_interval: config.sync_interval, ..Options::default() };
-    let (store, recovery) = open_store(&config.dir.join("tables"), options)?;
+    let may_be_emptied = damage::may_be_emptied(&member.map(), me);
+    let (tables, recovery) = damage::opening::open(refill, may_be_emptied, open_store, &options)?;
     tracing::info!(?recovery, "metadata tables are open");
-    reported.opened(store.left_bytes());
+    reported.opened(tables.store.left_bytes());
     let failed = ends.clone();
-    let flusher = Flusher::new(store.clone(), move |error| {
+    let flusher = Flusher::new(tables.store.clone(), move |error| {
         tracing::error!(%error, "the metadata log cannot be written; the service ends so that it cannot disagree with its disk");
         // The first reason counts.
         let _ = failed.try_send(End::Failed(error.clone()));
     });
-    Ok(Host::new(me, Tables::new(store)?, flusher, member, handshake, config.split_above, ends)?)
+    Ok(Host::new(me, tables, flusher, member, handshake, config.split_above, ends)?)
 }
 
 fn random<const N: usize>() -> Result<[u8; N], MetaError> {

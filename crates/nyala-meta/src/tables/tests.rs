@@ -3,6 +3,7 @@
 //! What is kept in memory is what the store has, whatever became of a batch.
 
 use super::*;
+use nyala_wire::ErrorCode;
 use nyala_wire::Slot;
 
 #[test]

@@ -27,7 +27,7 @@ fn damage_that_nobody_asks_for_is_found_and_said_until_it_is_gone() {
     }
     store.checkpoint_blocking().unwrap();
     wait("it looks", || store.stats().scrubbed_pages > 50);
-    assert_eq!(store.stats().damaged_places, 0);
+    assert!(store.stats().damaged_places == 0 && store.damage().is_none());
     let tree = walk(dir.path()).into_iter().find(|path| path.ends_with("tree")).unwrap();
     let file = std::fs::OpenOptions::new().read(true).write(true).open(tree).unwrap();
     let (mut bytes, mut flipped) = (vec![0; file.metadata().unwrap().len() as usize], Vec::new());
@@ -39,6 +39,7 @@ fn damage_that_nobody_asks_for_is_found_and_said_until_it_is_gone() {
         flipped.push((at, value));
     }
     wait("both are found", || store.stats().damaged_places == 2);
+    assert!(store.damage().is_some_and(|error| error.is_damage()));
     let counters = crate::metrics::counters(&1, &store);
     assert!(counters.contains(&("store.1.damaged_places".to_owned(), 2)), "{counters:?}");
     flipped.iter().for_each(|(at, value)| file.write_all_at(&[*value], *at).unwrap());

@@ -30,13 +30,17 @@ pub struct SplitArgs {
     /// How often all do the same, after a first time that does not count
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=99))]
     pub rounds: u16,
-    /// Tasks that work at once
+    /// Tasks that work at once for each metadata server, so that each has as many requests at a time as one alone
     #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub tasks: u16,
+    /// As many tasks on each cluster, whatever it has: a server of several then has fewer requests at a time
+    #[arg(long)]
+    pub same_tasks: bool,
     /// Files of each task
     #[arg(long, default_value_t = 2000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub files: u64,
-    /// Files of each task that are in the directory before; it is split when it has more than 8192
+    /// Files for each task of the smallest cluster that are in the directory before, on each cluster as many in all; it is split when it
+    /// has more than 8192
     #[arg(long, default_value_t = 10_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub before: u64,
     /// A directory on the file system that is used: the clusters are made in it, and removed
@@ -47,15 +51,16 @@ pub struct SplitArgs {
     pub base_port: u16,
 }
 
-fn job(cluster: &OwnCluster, args: &SplitArgs, seed: u16) -> Result<session::Job, Failure> {
-    let (tasks, mount) = (args.tasks.to_string(), cluster.mount());
-    let words = ["--seconds", "0", "--only", "native,mount", "--tasks", &tasks];
+fn job(cluster: &OwnCluster, servers: u16, args: &SplitArgs, seed: u16) -> Result<session::Job, Failure> {
+    let times = if args.same_tasks { 1 } else { servers };
+    let (tasks, mount) = (args.tasks.saturating_mul(times), cluster.mount());
+    let words = ["--seconds", "0", "--only", "native,mount", "--tasks", &tasks.to_string()];
     let mut meta: MetaArgs = line(&words)?;
     meta.common.cluster = ClusterArgs { dir: Some(cluster.home()), ..ClusterArgs::default() };
     meta.common.mount = Some(mount);
     let mut job = sites::meta(&meta)?;
-    let sizes = Sizes { tasks: args.tasks.into(), files: args.files, seed: seed.into() };
-    job.workloads = vec![shared(sizes, args.before)];
+    let sizes = Sizes { tasks: tasks.into(), files: args.files, seed: seed.into() };
+    job.workloads = vec![shared(sizes, args.before.div_ceil(times.into()))];
     Ok(job)
 }
 
@@ -70,14 +75,14 @@ pub fn run(args: &SplitArgs, output: Output) -> Outcome {
     let clusters = (0..).zip(sizes).map(|(number, servers)| start(number, servers)).collect::<Result<Vec<_>, _>>()?;
     let (stop, ended) = (Stop::default(), Ended::default());
     let mut rounds: Vec<Round> = Vec::new();
-    let each = clusters.iter().map(|(_, cluster)| job(cluster, args, 0).map(|job| job.phases()));
+    let each = clusters.iter().map(|(servers, cluster)| job(cluster, *servers, args, 0).map(|job| job.phases()));
     let all = each.sum::<Result<u64, Failure>>()? * (u64::from(args.rounds) + 1);
     let phases = Phases::new("bench split-directory", &ended, all);
     // The first round meets memory that nobody has touched before.
     for number in 0..=args.rounds {
         let mut round = Round::new();
         for (servers, cluster) in &clusters {
-            let mut job = job(cluster, args, number)?;
+            let mut job = job(cluster, *servers, args, number)?;
             job.ended = ended.clone();
             let report = block_on(async {
                 host::watch(&stop)?;

@@ -13,7 +13,7 @@ use crate::exit::{Failure, Outcome};
 use crate::output::{Output, show};
 use crate::role::block_on;
 use crate::walk::Look;
-use nyala_wire::map::{ClusterMap, Consistency, Group, MemberState};
+use nyala_wire::map::{ClusterMap, Consistency, Group, MemberState, TargetKind};
 use nyala_wire::mgmt::GroupOrder;
 use nyala_wire::{GroupId, TargetId};
 use std::time::{Duration, Instant};
@@ -51,7 +51,9 @@ pub fn add(args: MirrorMemberArgs, output: Output) -> Outcome {
         let cluster = args.cluster.find()?;
         let map = cluster.map().await?;
         known(&map, target)?;
-        if !group_in(&map, group)?.members.contains(&target) {
+        let members = group_in(&map, group)?;
+        // Management knows by itself whether a metadata target serves names.
+        if members.kind == TargetKind::Storage && !members.members.contains(&target) {
             let look = Look::at(&cluster).await?;
             let holds = look.walk(target, false, 0).peek().await?.is_some();
             let _ = look.client.shutdown().await;

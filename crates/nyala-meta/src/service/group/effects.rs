@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! What the member wants done. What touches the tables is done in order, one after the other; it waits where the store has no room.
-//! Failure model: an error of the store ends the service ([`News::Failed`]). Records are applied one by one: a crash leaves some.
+//! Failure model: an error of the store ends the service ([`News::Failed`]), but for damage that a copy comes upon: the copy waits. Records are applied one by one: a crash leaves some.
 
 use super::compare::sum_up;
 use super::copy::{begin_copy, put_rows, read_rows};
@@ -12,6 +12,10 @@ use nyala_replica::log::{LogEffect, LogInput};
 use nyala_store::StoreError;
 use nyala_wire::MapVersion;
 use std::rc::Rc;
+use std::time::Duration;
+
+/// Rows that cannot be read are read again after so long.
+const READ_AGAIN: Duration = Duration::from_secs(2);
 
 impl GroupShell {
     pub(super) fn carry_out(self: &Rc<Self>, effect: LogEffect) {
@@ -26,6 +30,7 @@ impl GroupShell {
             LogEffect::StepDown => self.tell(News::StepDown),
             LogEffect::ReadRows { member, from, bytes } => match read_rows(&self.setup.tables, &from, bytes) {
                 Ok((to, rows)) => self.input(LogInput::Rows { member, from, to, rows }),
+                Err(error) if error.is_damage() => self.read_later(&error, LogEffect::ReadRows { member, from, bytes }),
                 Err(error) => self.tell(News::Failed(error)),
             },
             LogEffect::Compared(from, number, sum) => self.state.borrow().comparing.heard(from, number, sum),
@@ -39,6 +44,17 @@ impl GroupShell {
                 self.work();
             }
         }
+    }
+
+    /// Rows for a copy that cannot be read are read again after a while: `nyala fsck --repair` may have set them aside. The service goes
+    /// on for its clients; if another member has everything, this run is about to end anyway ([`crate::service::damage`]).
+    fn read_later(self: &Rc<Self>, error: &StoreError, read: LogEffect) {
+        tracing::error!(group = %self.setup.group, %error, "a copy for another member waits for damaged tables");
+        let shell = Rc::downgrade(self);
+        tokio::task::spawn_local(async move {
+            tokio::time::sleep(READ_AGAIN).await;
+            shell.upgrade().into_iter().for_each(|shell| shell.carry_out(read.clone()));
+        });
     }
 
     /// Does what is queued, as far as it need not wait.

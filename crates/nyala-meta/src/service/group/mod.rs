@@ -251,7 +251,7 @@ impl GroupShell {
         let (number, heard) = begun.ok_or_else(|| ErrorCode::BUSY.with("another comparison is under way"))?;
         // Nothing may be applied between the sum and the question: so nothing waits here.
         let summed = sum_up(&self.setup.tables, (from, &[]), most, RANGE_BYTES);
-        let (mine, next) = summed.map_err(crate::tables::store_error)?;
+        let (mine, next) = summed.map_err(crate::store_error::store_error)?;
         let good = self.state.borrow().replica.comparable();
         let mut members: Vec<_> = good.into_iter().map(|target| MemberCompared { target, equal: None }).collect();
         let (from, to, most) = (from.to_vec(), next.clone(), mine.rows + 1);

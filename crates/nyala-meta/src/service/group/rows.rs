@@ -71,7 +71,7 @@ pub fn terms(store: &Store) -> Result<Vec<(u32, u64)>, WireError> {
         }
         ControlFlow::Continue(())
     });
-    scanned.map_err(crate::tables::store_error)?;
+    scanned.map_err(crate::store_error::store_error)?;
     if whole { Ok(terms) } else { Err(damaged()) }
 }
 
@@ -85,18 +85,18 @@ fn damaged() -> WireError {
 }
 
 fn index(store: &Store) -> Result<Option<u64>, WireError> {
-    let value = store.get(&INDEX).map_err(crate::tables::store_error)?;
+    let value = store.get(&INDEX).map_err(crate::store_error::store_error)?;
     value.map(|value| <[u8; 8]>::try_from(&value[..]).map(u64::from_le_bytes).map_err(|_| damaged())).transpose()
 }
 
 /// What is remembered of a group's log. If these tables are none of that group's: nothing; or, if the group was made of the server that
 /// works on them, that server's records, of which there are so many (`alone`).
 pub fn load(store: &Store, group: GroupId, alone: Option<u64>) -> Result<LogState, WireError> {
-    let whose = store.get(&GROUP).map_err(crate::tables::store_error)?;
+    let whose = store.get(&GROUP).map_err(crate::store_error::store_error)?;
     if whose.as_deref() != Some(&group.0.to_le_bytes()[..]) {
         return Ok(LogState { last: alone.unwrap_or(0), ..LogState::default() });
     }
-    let copying = store.get(&COPY).map_err(crate::tables::store_error)?;
+    let copying = store.get(&COPY).map_err(crate::store_error::store_error)?;
     let copying = copying.map(|value| codec::decode(&value)).transpose()?;
     Ok(LogState { last: index(store)?.ok_or_else(damaged)?, terms: Terms::new(terms(store)?), copying })
 }
