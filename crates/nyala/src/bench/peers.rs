@@ -83,7 +83,7 @@ pub fn run(args: &PeersArgs, output: Output) -> Outcome {
     let shown = Phases::new("bench peers", &ended, phases(&sizes, peers.count(), args.rounds));
     let compared = block_on(async {
         host::watch(&stop)?;
-        Ok(shown.during(peers.run(args.rounds, &stop, &ended)).await?)
+        shown.during(peers.run(args.rounds, &stop, &ended)).await
     })?;
     show_document(output, &compared, document(&compared))
 }
