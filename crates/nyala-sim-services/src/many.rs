@@ -56,13 +56,26 @@ pub fn run(options: &Options) {
     }
     let took = began.elapsed().as_secs_f64();
     println!(
-        "{} seeds in {took:.1} s ({:.2} seeds and {:.0} simulated seconds per second), {} with findings",
+        "{} seeds in {took:.1} s ({:.2} seeds and {:.0} simulated seconds per second; {:.2} s of processor time each), {} with findings",
         sum.seeds,
         sum.seeds as f64 / took,
         sum.simulated_s as f64 / took,
+        processor_s() / sum.seeds.max(1) as f64,
         sum.findings.len()
     );
     std::process::exit(i32::from(!sum.findings.is_empty()));
+}
+
+/// Processor time of all runs that have ended, seconds.
+fn processor_s() -> f64 {
+    // SAFETY: room for the answer, for which zeros are a value.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
+        usage
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }
 
 /// Runs one seed in a process of its own, with the words of this one's command line and more: what it said, and how it ended.

@@ -27,7 +27,11 @@ fn a_program_sees_the_same_on_both_kernels() {
 
 /// The last line: simulated time, turns, events and the number that stands for all of them; real time is left out.
 fn trace(seed: &str) -> String {
-    let output = text(&simulator(&["--one", seed]));
+    end_of(program().args(["--one", seed]))
+}
+
+fn end_of(run: &mut Command) -> String {
+    let output = text(&run.output().unwrap());
     let end = output.lines().last().unwrap_or_default().to_owned();
     assert!(end.starts_with("END "), "the run did not end:\n{output}");
     end.split(", ").filter(|part| !part.ends_with(" ms")).collect::<Vec<_>>().join(", ")
@@ -38,6 +42,14 @@ fn a_seed_is_one_run() {
     let [first, second] = [trace("7"), trace("7")];
     assert_eq!(first, second);
     assert_ne!(first, trace("8"), "all seeds are one");
+}
+
+/// Whether one real thread runs all threads or each its own, they do the same in the same order.
+#[test]
+fn a_run_is_the_same_on_one_real_thread_and_on_many() {
+    let words = ["--one", "8", "--no-faults"];
+    let many = end_of(program().args(words).env("SIM_REAL_THREADS", "1"));
+    assert_eq!(end_of(program().args(words)), many);
 }
 
 /// Time for seeds, where nobody says how many; those that are under way then still end.

@@ -135,6 +135,11 @@ impl Ledger {
         self.may_be_fenced(client);
     }
 
+    /// A client is back earlier than was said.
+    pub fn back_by(&mut self, client: ClientId, until: u64) {
+        self.doubts.entry(client).and_modify(|doubt| *doubt = until.min(*doubt));
+    }
+
     /// It has no lock any more, or may have none.
     fn leaves(&mut self, client: ClientId) {
         self.inside.values_mut().for_each(|inside| inside.leave(client));

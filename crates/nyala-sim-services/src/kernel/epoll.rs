@@ -28,8 +28,7 @@ pub struct Epoll {
 }
 
 impl Epoll {
-    /// The descriptor is closed.
-    pub fn forget(&mut self, fd: c_int) {
+    fn forget(&mut self, fd: c_int) {
         self.interests.remove(&fd);
         self.ready.retain(|ready| *ready != fd);
     }
@@ -48,6 +47,19 @@ pub struct Counter {
 }
 
 impl Kernel {
+    /// The descriptor of an object is closed.
+    pub fn forget_descriptor(&mut self, fd: c_int, object: Object) {
+        let mut at = 0;
+        while let Some(watcher) = self.watchers.get(object, at) {
+            if watcher.1 == fd {
+                self.watchers.remove(object, watcher);
+                self.epolls[watcher.0].forget(fd);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
     fn readiness(&self, object: Object) -> u32 {
         match object {
             Object::Socket(socket) => self.sockets[socket].readiness(self),
@@ -58,19 +70,20 @@ impl Kernel {
 
     /// Something happened that makes `events` true of an object.
     pub fn notify(&mut self, object: Object, events: u32) {
-        let mut wake = Vec::new();
-        for epoll in &mut self.epolls {
-            let interested = epoll
-                .interests
-                .iter()
-                .filter(|(_, interest)| interest.object == Some(object) && (interest.events | ALWAYS) & events != 0);
-            let fds: Vec<c_int> = interested.map(|(fd, _)| *fd).collect();
-            if !fds.is_empty() {
-                fds.into_iter().for_each(|fd| epoll.is_ready(fd));
-                wake.extend(epoll.waiters.first().copied());
+        let (mut at, mut told) = (0, None);
+        while let Some((epoll, fd)) = self.watchers.get(object, at) {
+            at += 1;
+            let it = &mut self.epolls[epoll];
+            if it.interests.get(&fd).is_none_or(|interest| (interest.events | ALWAYS) & events == 0) {
+                continue;
+            }
+            it.is_ready(fd);
+            // One of those that wait there, however many descriptors it has for this.
+            if told.replace(epoll) != Some(epoll) {
+                let waiter = it.waiters.first().copied();
+                waiter.into_iter().for_each(|thread| self.wake(thread));
             }
         }
-        wake.into_iter().for_each(|thread| self.wake(thread));
     }
 
     fn collect(&mut self, epoll: usize, room: &mut [epoll_event]) -> usize {
@@ -152,6 +165,7 @@ impl Kernel {
         let known = self.epolls[epoll].interests.contains_key(&fd);
         match (operation, known, event) {
             (libc::EPOLL_CTL_DEL, true, _) => {
+                object.into_iter().for_each(|object| self.watchers.remove(object, (epoll, fd)));
                 self.epolls[epoll].forget(fd);
                 Ok(())
             }
@@ -159,6 +173,7 @@ impl Kernel {
             (libc::EPOLL_CTL_ADD, false, Some(event)) | (libc::EPOLL_CTL_MOD, true, Some(event)) => {
                 let interest = Interest { object, events: event.events, data: event.u64 };
                 let now = object.map_or(0, |object| self.readiness(object)) & (interest.events | ALWAYS);
+                object.into_iter().for_each(|object| self.watchers.add(object, (epoll, fd)));
                 let at = &mut self.epolls[epoll];
                 at.interests.insert(fd, interest);
                 if now != 0 {

@@ -71,7 +71,7 @@ impl Kernel {
         let Some((object, _)) = self.fds.entries.get_mut(fd as usize).and_then(Option::take) else { return };
         // SAFETY: the number is ours.
         unsafe { real::call(libc::SYS_close, [fd as usize, 0, 0, 0, 0, 0]) };
-        self.epolls.iter_mut().for_each(|epoll| epoll.forget(fd));
+        self.forget_descriptor(fd, object);
         if !self.fds.is_open(object)
             && let Object::Socket(socket) = object
         {

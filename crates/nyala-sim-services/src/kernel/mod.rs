@@ -29,8 +29,11 @@ pub mod real;
 pub mod sched;
 pub mod socket;
 pub mod sockopt;
+pub mod switch;
 pub mod threads;
+pub mod timers;
 pub mod trace;
+pub mod watchers;
 
 use crate::memory;
 use crate::random::Random;
@@ -45,6 +48,7 @@ pub struct Kernel {
     pub futexes: Vec<(usize, sched::Tid)>,
     pub fds: fds::Table,
     pub epolls: Vec<epoll::Epoll>,
+    pub watchers: watchers::Watchers,
     pub counters: Vec<epoll::Counter>,
     pub sockets: Vec<socket::Socket>,
     pub net: net::Net,
@@ -77,6 +81,7 @@ pub fn start(seed: u64, trace: trace::Trace) {
         futexes: Vec::new(),
         fds: fds::Table::default(),
         epolls: Vec::new(),
+        watchers: watchers::Watchers::default(),
         counters: Vec::new(),
         sockets: Vec::new(),
         net: net::Net::new(random.fork()),

@@ -8,8 +8,9 @@
 
 use super::fds::Object;
 use super::process::MachineId;
-use super::sched::{Nanos, Timer};
+use super::sched::Nanos;
 use super::socket::{Socket, State};
+use super::timers::Timer;
 use super::{Kernel, clock};
 use crate::random::Random;
 use std::net::SocketAddrV4;

@@ -130,8 +130,19 @@ pub fn restore_power(machine: MachineId) {
 pub fn stand(process: Pid, span: Nanos) {
     with(|kernel| {
         kernel.trace.event("stands", &[process as u64, span]);
-        kernel.processes[process].stands_until = kernel.sched.now + span;
+        let until = kernel.sched.now + span;
+        kernel.processes[process].stands_until = until;
+        kernel.sched.all_go_on = until.max(kernel.sched.all_go_on);
     });
+}
+
+/// A process that stands still goes on after this time, if it were not to go on earlier; whether it stood that long.
+pub fn stand_at_most(process: Pid, span: Nanos) -> bool {
+    with(|kernel| {
+        let (until, most) = (kernel.processes[process].stands_until, kernel.sched.now + span);
+        kernel.processes[process].stands_until = until.min(most);
+        until > most
+    })
 }
 
 /// Whether a process runs or could.

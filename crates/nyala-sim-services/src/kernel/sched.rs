@@ -5,14 +5,13 @@
 //! A thread has the turn until it waits. Then the next one is drawn from those that can run; if there is none, the clock moves to the next
 //! timer. A system call takes a moment, and now and then another thread gets the turn at it.
 
-use super::net::Segment;
 use super::process::{Pid, WORLD};
+use super::switch::{self, Context};
+use super::timers::{Timer, Timers};
 use super::{Kernel, real, with};
 use crate::memory;
 use crate::random::Random;
 use std::cell::Cell;
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Nanoseconds since the simulation began.
 pub type Nanos = u64;
@@ -48,30 +47,23 @@ pub enum State {
 pub struct Thread {
     pub process: Pid,
     pub state: State,
-    /// 1: it has the turn.
-    word: Box<AtomicU32>,
+    /// Where it is while another one has the turn.
+    context: Box<Context>,
     /// Tells timers of an earlier wait from one of this.
     waits: u64,
     timed_out: bool,
     reads_of_clock: u32,
     pub handle: libc::pthread_t,
     pub claimed: bool,
-    /// Its number in the real kernel.
-    pub number: i32,
-}
-
-/// What happens at a time.
-pub enum Timer {
-    Wake(Tid, u64),
-    Arrival(Segment),
 }
 
 pub struct Scheduler {
     pub now: Nanos,
     pub threads: Vec<Thread>,
     ready: Vec<Tid>,
-    timers: BTreeMap<(Nanos, u64), Timer>,
-    set: u64,
+    timers: Timers,
+    /// No process stands still any more from then on.
+    pub all_go_on: Nanos,
     random: Random,
     /// Real threads that have ended and may not be gone yet.
     ending: Vec<i32>,
@@ -93,13 +85,15 @@ impl Scheduler {
             now: 0,
             threads: Vec::new(),
             ready: Vec::new(),
-            timers: BTreeMap::new(),
-            set: 0,
+            timers: Timers::default(),
+            all_go_on: 0,
             random,
             ending: Vec::new(),
             turns: 0,
         };
-        scheduler.add(WORLD);
+        let world = scheduler.add(WORLD);
+        *scheduler.threads[world].context = Context::of_this_thread();
+        switch::choose();
         scheduler
     }
 
@@ -108,32 +102,24 @@ impl Scheduler {
         self.threads.push(Thread {
             process,
             state: State::Ready,
-            word: Box::new(AtomicU32::new(0)),
+            context: Box::default(),
             waits: 0,
             timed_out: false,
             reads_of_clock: 0,
             handle: 0,
             claimed: false,
-            number: 0,
         });
         self.threads.len() - 1
     }
 
     pub fn set_timer(&mut self, at: Nanos, timer: Timer) {
-        self.set += 1;
-        self.timers.insert((at, self.set), timer);
+        self.timers.set(at, timer);
     }
 
     /// Threads of some processes wait until other times than they did.
     pub fn move_wakes(&mut self, of: impl Fn(Pid) -> bool, to: impl Fn(Nanos) -> Nanos) {
         let threads = &self.threads;
-        let moves = |timer: &Timer| matches!(timer, Timer::Wake(thread, _) if of(threads[*thread].process));
-        let moved: Vec<_> = self.timers.iter().filter(|(_, timer)| moves(timer)).map(|(key, _)| *key).collect();
-        for (at, number) in moved {
-            if let Some(timer) = self.timers.remove(&(at, number)) {
-                self.timers.insert((to(at), number), timer);
-            }
-        }
+        self.timers.move_some(|timer| matches!(timer, Timer::Wake(thread, _) if of(threads[*thread].process)), to);
     }
 
     /// The thread can run, unless it is dead.
@@ -165,11 +151,8 @@ impl Scheduler {
 
 impl Kernel {
     fn fire_due(&mut self) {
-        while let Some(entry) = self.sched.timers.first_entry() {
-            if entry.key().0 > self.sched.now {
-                return;
-            }
-            match entry.remove() {
+        while let Some(timer) = self.sched.timers.take_due(self.sched.now) {
+            match timer {
                 Timer::Wake(thread, waits) => {
                     let it = &mut self.sched.threads[thread];
                     if it.waits == waits && matches!(it.state, State::Waits(_)) {
@@ -205,8 +188,8 @@ impl Kernel {
                 self.trace.event("turn", &[next as u64, now]);
                 return next;
             }
-            let standing = self.processes.iter().map(|process| process.stands_until).filter(|until| *until > now).min();
-            let timer = self.sched.timers.first_key_value().map(|((at, _), _)| *at);
+            let standing = self.first_to_go_on();
+            let timer = self.sched.timers.first();
             let Some(at) = standing.into_iter().chain(timer).min() else {
                 self.trace.finish();
                 eprintln!("nobody can run any more:\n{}", self.threads_as_text());
@@ -214,6 +197,15 @@ impl Kernel {
             };
             self.sched.now = now.max(at);
         }
+    }
+
+    /// When the first of those goes on that stand still, if any does.
+    fn first_to_go_on(&self) -> Option<Nanos> {
+        let now = self.sched.now;
+        if self.sched.all_go_on <= now {
+            return None;
+        }
+        self.processes.iter().map(|process| process.stands_until).filter(|until| *until > now).min()
     }
 
     /// What every thread does, for people.
@@ -226,30 +218,12 @@ impl Kernel {
     }
 }
 
-fn take_turn(thread: Tid) {
-    // The word's box lives as long as the kernel, at the same place; the kernel itself is not this thread's to look at yet.
-    let word = TURN_WORDS.with(|words| words.get());
-    debug_assert!(!word.is_null(), "thread {thread} has a word");
-    // SAFETY: set by `begin_thread` or `hand_over` to the word in its box.
-    let word = unsafe { &*word };
-    while word.swap(0, Ordering::Acquire) != 1 {
-        real::wait(word, 0);
-    }
-    memory::belongs_to(with(|kernel| kernel.sched.threads[thread].process));
-    let ending = with(|kernel| std::mem::take(&mut kernel.sched.ending));
+/// The thread has the turn now.
+fn has_turn(thread: Tid) {
+    let (process, ending) =
+        with(|kernel| (kernel.sched.threads[thread].process, std::mem::take(&mut kernel.sched.ending)));
+    memory::belongs_to(process);
     ending.into_iter().for_each(real::await_end);
-}
-
-thread_local! {
-    static TURN_WORDS: Cell<*const AtomicU32> = const { Cell::new(std::ptr::null()) };
-}
-
-fn give_turn(thread: Tid) {
-    let word: *const AtomicU32 = with(|kernel| &raw const *kernel.sched.threads[thread].word);
-    // SAFETY: words are never freed while the simulation runs.
-    let word = unsafe { &*word };
-    word.store(1, Ordering::Release);
-    real::wake(word);
 }
 
 /// Gives the turn to whom it belongs, and comes back with it.
@@ -257,25 +231,27 @@ fn hand_over() {
     let me = me();
     let next = with(Kernel::next);
     if next != me {
-        if TURN_WORDS.get().is_null() {
-            TURN_WORDS.set(with(|kernel| &raw const *kernel.sched.threads[me].word));
-        }
-        give_turn(next);
-        take_turn(me);
+        let [from, to] = [me, next].map(context_of);
+        // SAFETY: contexts are never freed while the simulation runs.
+        unsafe { switch::hand_over(from, to) };
+        has_turn(me);
     }
 }
 
-/// Where a thread's turn is told to it. Called by its parent.
-pub fn word_of(thread: Tid) -> *const AtomicU32 {
-    with(|kernel| &raw const *kernel.sched.threads[thread].word)
+/// Where a thread is while it does not run.
+pub fn context_of(thread: Tid) -> *mut Context {
+    with(|kernel| &raw mut *kernel.sched.threads[thread].context)
 }
 
 /// The first thing that a new thread does: waits for its first turn.
-pub fn begin_thread(thread: Tid, word: *const AtomicU32) {
+///
+/// # Safety
+/// The context is the thread's own.
+pub unsafe fn begin_thread(thread: Tid, own: *mut Context) {
     ME.set(thread);
-    TURN_WORDS.set(word);
-    take_turn(thread);
-    with(|kernel| kernel.sched.threads[thread].number = real::thread_number());
+    // SAFETY: the caller's; contexts are never freed while the simulation runs.
+    unsafe { switch::begin(own) };
+    has_turn(thread);
 }
 
 /// The last thing that a thread does.
@@ -283,14 +259,16 @@ pub fn end_thread() {
     let me = me();
     let next = with(|kernel| {
         kernel.sched.threads[me].state = State::Ended;
-        let number = kernel.sched.threads[me].number;
+        let number = kernel.sched.threads[me].context.number();
         kernel.sched.ending.push(number);
         let waits_for_it = |(tid, thread): (Tid, &Thread)| (thread.state == State::Waits(Wait::End(me))).then_some(tid);
         let waiters: Vec<Tid> = kernel.sched.threads.iter().enumerate().filter_map(waits_for_it).collect();
         waiters.into_iter().for_each(|waiter| kernel.wake(waiter));
         kernel.next()
     });
-    give_turn(next);
+    let [from, to] = [me, next].map(context_of);
+    // SAFETY: as in `hand_over`. What comes after it touches nothing of the simulation.
+    unsafe { switch::leave(from, to) };
 }
 
 /// Waits, until something calls [`Kernel::wake`] or the time comes; whether the time came.

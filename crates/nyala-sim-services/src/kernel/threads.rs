@@ -4,10 +4,10 @@
 
 use super::process::Pid;
 use super::sched::{self, State, Tid, Wait};
+use super::switch::{self, Context};
 use super::{real, runs, with};
 use libc::{c_int, c_void, pthread_attr_t, pthread_t};
 use std::cell::Cell;
-use std::sync::atomic::AtomicU32;
 
 type Main = extern "C" fn(*mut c_void) -> *mut c_void;
 type Create = unsafe extern "C" fn(*mut pthread_t, *const pthread_attr_t, Main, *mut c_void) -> c_int;
@@ -21,7 +21,7 @@ unsafe extern "C" {
 
 struct Begin {
     thread: Tid,
-    word: *const AtomicU32,
+    context: *mut Context,
     main: Main,
     argument: *mut c_void,
 }
@@ -57,10 +57,15 @@ unsafe extern "C" fn pthread_create(
         let process = process.unwrap_or(kernel.sched.threads[sched::me()].process);
         kernel.sched.add(process)
     });
-    let begin = Box::new(Begin { thread, word: sched::word_of(thread), main, argument });
+    let context = sched::context_of(thread);
+    let begin = Box::new(Begin { thread, context, main, argument });
     let begin = Box::into_raw(begin).cast();
     // SAFETY: the caller's; the new thread owns what it begins with.
     let failed = unsafe { create(handle, attributes, trampoline, begin) };
+    if failed == 0 {
+        // SAFETY: the thread's own context.
+        unsafe { switch::await_parked(context) };
+    }
     with(|kernel| {
         if failed == 0 {
             // SAFETY: the call has filled it.
@@ -77,7 +82,7 @@ unsafe extern "C" fn pthread_create(
 extern "C" fn trampoline(begin: *mut c_void) -> *mut c_void {
     let begin: *mut Begin = begin.cast();
     // SAFETY: made by `pthread_create` for this thread. Nothing is allocated or freed before the turn.
-    unsafe { sched::begin_thread((*begin).thread, (*begin).word) };
+    unsafe { sched::begin_thread((*begin).thread, (*begin).context) };
     // SAFETY: from a box, and nobody else has it. What is registered first runs last, after all of the thread's own.
     let begin = unsafe {
         __cxa_thread_atexit_impl(ended, std::ptr::null_mut(), (&raw const __dso_handle).cast_mut());

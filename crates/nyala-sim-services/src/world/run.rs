@@ -40,6 +40,10 @@ const RESTART: Nanos = SECOND;
 /// In runs in which bits flip, each storage target is scrubbed once in this time.
 const SCRUB: Duration = Duration::from_secs(20);
 
+/// Mirrors have settled so long after all is well, and so long after the last client.
+const SETTLED: Nanos = 60 * SECOND;
+const LAST_WORK: Nanos = 10 * SECOND;
+
 /// Once all is well, chunk files that no file needs any more are removed within this time.
 const REMOVALS: Nanos = 120 * SECOND;
 
@@ -68,6 +72,7 @@ struct World {
     random: Random,
     next_client: ClientId,
     ended: Vec<(usize, Nanos)>,
+    well_since: Nanos,
     /// The administrator's process, in runs in which slots move.
     administrator: Option<Pid>,
 }
@@ -103,6 +108,7 @@ pub fn run(plan: Plan) {
         random,
         next_client: 1,
         ended: Vec::new(),
+        well_since: 0,
         administrator: None,
     };
     let (mgmt, rest) = (world.cluster.mgmt.clone(), world.cluster.servers[0].machine);
@@ -237,8 +243,9 @@ impl World {
                 self.start_client(machine);
             }
         }
-        accidents.end_all(&mut self.cluster);
+        accidents.end_all(&mut self.cluster, &self.clients);
         let well = now();
+        self.well_since = well;
         ledger(|ledger| {
             ledger.accidents = accidents.number;
             ledger.waits.all_is_well(well);
@@ -281,8 +288,9 @@ impl World {
         });
         ledger(crate::check::Ledger::judge_names);
         self.memory_is_bounded();
-        // Members settle what was under way when one of them was cut off.
-        clock::sleep(30 * SECOND);
+        // Members settle what was under way when one of them was cut off, and what the last client did.
+        let settled = self.well_since + SETTLED;
+        clock::sleep(settled.saturating_sub(now()).max(LAST_WORK));
         if !self.cluster.scrub_interval.is_zero() {
             // Each target is read once, and what was found is looked at again.
             self.run_for(3 * SCRUB.as_nanos() as Nanos);

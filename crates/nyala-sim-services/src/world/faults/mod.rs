@@ -18,6 +18,8 @@ use disks::Flip;
 
 /// The longest time that an accident lasts.
 const LONGEST: Nanos = 13 * SECOND;
+/// So long a client stands still at most once all is well: its sessions end in that time.
+const LAST_STAND: Nanos = 2 * SESSION_TIMEOUT.as_nanos() as Nanos + 5 * SECOND;
 /// A client that was cut off knows what it has lost after this time.
 const AFTERMATH: Nanos = 20 * SECOND;
 
@@ -142,10 +144,15 @@ impl Faults {
         self.random = all;
     }
 
-    /// Ends all of them.
-    pub fn end_all(&mut self, cluster: &mut Cluster) {
+    /// Ends all of them. Clients that stand still have lost their sessions before they go on, as they would have later.
+    pub fn end_all(&mut self, cluster: &mut Cluster, clients: &[Running]) {
         while let Some((_, end)) = self.ends.pop() {
             self.end(cluster, end);
+        }
+        for client in clients {
+            if process::stand_at_most(client.process, LAST_STAND) {
+                ledger(|ledger| ledger.back_by(client.id, now() + LAST_STAND + AFTERMATH));
+            }
         }
     }
 
