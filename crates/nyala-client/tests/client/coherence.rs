@@ -5,7 +5,7 @@
 use crate::fake::{Cluster, ROOT, contend, make, read, two, within};
 use nyala_client::{Client, FileHandle, Lookup, OpenOptions, SetXattr};
 use nyala_wire::meta::{DelegationMode, FileLock, LockKind, Owner, Rename, SetAttr, SetTime};
-use nyala_wire::{ErrorCode, Name, Time};
+use nyala_wire::{ErrorCode, InodeId, Name, Time};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -382,10 +382,21 @@ async fn locks_wait_and_whoever_stops_waiting_leaves_none() {
         if done {
             two.set_lock(inode, unlock, false).await.unwrap();
         }
-        // sleeps: a lock that was given up would have been given by then
-        tokio::time::sleep(Duration::from_millis(5)).await;
-        assert_eq!(cluster.lock_kinds(inode).len(), 0, "after {polls} polls");
+        settles(&cluster, inode, &[], polls).await;
     }
+}
+
+/// Waits until these locks are held, since one that was given up is taken back behind the back of who gave it up; and that it stays so.
+async fn settles(cluster: &Cluster, inode: InodeId, want: &[LockKind], polls: usize) {
+    let began = std::time::Instant::now();
+    while cluster.lock_kinds(inode) != want {
+        assert!(began.elapsed() < Duration::from_secs(20), "{:?} after {polls} polls", cluster.lock_kinds(inode));
+        // sleeps: between two looks
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    // sleeps: a lock that was given up would have been given by then
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    assert_eq!(cluster.lock_kinds(inode), want, "after {polls} polls");
 }
 
 #[tokio::test]
@@ -409,10 +420,8 @@ async fn an_interrupted_upgrade_keeps_the_read_lock_and_its_wait_is_taken_back()
             }
         }
         drop(upgrade);
-        // sleeps: a lock that was given up would have been given by then
-        tokio::time::sleep(Duration::from_millis(5)).await;
         let want = if done { LockKind::Write } else { LockKind::Read };
-        assert_eq!(cluster.lock_kinds(inode), [want], "after {polls} polls");
+        settles(&cluster, inode, &[want], polls).await;
     }
     // Of one that waits, the wait ends too.
     let waiting = tokio::time::timeout(Duration::from_millis(50), two.set_lock(inode, lock(7, LockKind::Write), true));
