@@ -7,7 +7,7 @@
 //!
 //! # Failure model
 //! A stamp that is believed wrongly would keep clients from saying again what was lost. It names the kernel's run and the mount, as
-//! [`crate::boot_id`] does, and the file that it is in by number and birth, which no copy has. Where the kernel does not tell two mounts
+//! [`crate::boot_id()`] does, and the file that it is in by number and birth, which no copy has. Where the kernel does not tell two mounts
 //! apart for ever (before Linux 6.8), or the file system knows no births, nothing is claimed. A log whose sync failed may have lost what was not yet on
 //! disk without a loss of power: whoever is told so withdraws the stamp. Who opens the store and finds another stamp, or none, removes it, so
 //! that it is not believed later.
@@ -19,9 +19,7 @@ use parking_lot::Mutex;
 use rustix::fs::{AtFlags, StatxFlags};
 
 use crate::StoreError;
-
-/// `STATX_MNT_ID_UNIQUE`.
-const MOUNT: StatxFlags = StatxFlags::from_bits_retain(0x4000);
+use crate::boot_id::{UNIQUE_MOUNT, kernel_run};
 
 /// The open lock file of a store's directory, and what it said.
 #[derive(Debug)]
@@ -65,17 +63,17 @@ impl Continuity {
 
 /// What changes where bytes that were written and not synced may be gone; `None`: that cannot be told.
 fn stamp(lock: &File) -> Option<String> {
-    let wanted = MOUNT | StatxFlags::INO | StatxFlags::BTIME;
+    let wanted = UNIQUE_MOUNT | StatxFlags::INO | StatxFlags::BTIME;
     let about = rustix::fs::statx(lock, "", AtFlags::EMPTY_PATH, wanted).ok()?;
     let known = StatxFlags::from_bits_retain(about.stx_mask);
     if !known.contains(wanted) {
         return None;
     }
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let run = kernel_run().ok()?;
     let born = &about.stx_btime;
     let (device, file) = ((about.stx_dev_major, about.stx_dev_minor), about.stx_ino);
     let birth = format!("{}.{:09}", born.tv_sec, born.tv_nsec);
-    Some(format!("{} {} {}:{} {file} {birth}\n", boot.trim(), about.stx_mnt_id, device.0, device.1))
+    Some(format!("{run} {} {}:{} {file} {birth}\n", about.stx_mnt_id, device.0, device.1))
 }
 
 #[cfg(test)]

@@ -50,8 +50,7 @@ pub fn is_replaceable(map: &ClusterMap, me: TargetId) -> bool {
 
 /// Whether nothing counts on what this target holds: its group goes on without it.
 pub fn may_be_emptied(map: &ClusterMap, me: TargetId) -> bool {
-    let good = group_of(map, me).and_then(|group| group.state(me)) == Some(MemberState::Good);
-    !good && other_good(map, me).next().is_some()
+    !is_good(map, me) && other_good(map, me).next().is_some()
 }
 
 fn is_good(map: &ClusterMap, me: TargetId) -> bool {
