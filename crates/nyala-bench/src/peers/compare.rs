@@ -33,16 +33,19 @@ impl Figure {
         matches!(self.step.as_str(), "write" | "read")
     }
 
+    /// MiB of a stream, else operations.
+    fn amount(&self) -> f64 {
+        if self.is_stream() { self.bytes as f64 / MIB } else { self.items as f64 }
+    }
+
     /// MiB or operations per second.
     fn rate(&self) -> f64 {
-        let amount = if self.is_stream() { self.bytes as f64 / MIB } else { self.items as f64 };
-        if self.seconds > 0.0 { amount / self.seconds } else { 0.0 }
+        if self.seconds > 0.0 { self.amount() / self.seconds } else { 0.0 }
     }
 
     /// Microseconds of CPU for an operation, or for a MiB.
     fn cost(&self) -> f64 {
-        let amount = if self.is_stream() { self.bytes as f64 / MIB } else { self.items as f64 };
-        if amount > 0.0 { self.cpu_us as f64 / amount } else { 0.0 }
+        if self.amount() > 0.0 { self.cpu_us as f64 / self.amount() } else { 0.0 }
     }
 }
 
@@ -63,7 +66,7 @@ pub struct Cell {
 /// How this file system does in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Place {
+pub enum Verdict {
     /// Faster than every other by more than a tenth.
     First,
     /// Within a tenth of the best other.
@@ -88,7 +91,7 @@ pub struct Row {
     /// CPU of this one by that of the best other in that respect.
     pub cpu_by_best: Option<f64>,
     /// What that means.
-    pub place: Option<Place>,
+    pub verdict: Option<Verdict>,
 }
 
 /// What came out.
@@ -122,10 +125,10 @@ fn row(all: &[Rounds], at: usize) -> Option<Row> {
     let best = others().map(|cell| cell.rate).reduce(f64::max).filter(|rate| *rate > 0.0);
     let cheapest = others().map(|cell| cell.cpu_us).reduce(f64::min).filter(|us| *us > 0.0);
     let by_best = best.map(|best| own.rate / best);
-    let place = by_best.map(|ratio| match ratio {
-        ratio if ratio > LEVEL => Place::First,
-        ratio if ratio * LEVEL >= 1.0 => Place::Level,
-        _ => Place::Behind,
+    let verdict = by_best.map(|ratio| match ratio {
+        ratio if ratio > LEVEL => Verdict::First,
+        ratio if ratio * LEVEL >= 1.0 => Verdict::Level,
+        _ => Verdict::Behind,
     });
     Some(Row {
         workload: first.workload.clone(),
@@ -133,7 +136,7 @@ fn row(all: &[Rounds], at: usize) -> Option<Row> {
         unit: if first.is_stream() { "MiB/s" } else { "per s" },
         by_best,
         cpu_by_best: cheapest.map(|cheapest| own.cpu_us / cheapest),
-        place,
+        verdict,
         systems,
     })
 }

@@ -2,14 +2,14 @@
 
 //! A comparison for people. Pure.
 
-use super::compare::{Cell, Comparison, Place};
+use super::compare::{Cell, Comparison, Verdict};
 use super::kind::Kind;
 use crate::document::{Document, Table};
 use crate::report::table::figure;
 
-/// In how many rows it has this place.
-fn count(compared: &Comparison, place: Place) -> usize {
-    compared.comparison.iter().filter(|row| row.place == Some(place)).count()
+/// In how many rows this is the verdict.
+fn count(compared: &Comparison, verdict: Verdict) -> usize {
+    compared.comparison.iter().filter(|row| row.verdict == Some(verdict)).count()
 }
 
 /// For people.
@@ -31,22 +31,23 @@ pub fn document(compared: &Comparison) -> Document {
         let of = |system: Kind, what: fn(&Cell) -> f64| {
             figure(row.systems.iter().find(|cell| cell.system == system).map(what))
         };
-        let place = match row.place {
-            Some(Place::First) => "first",
-            Some(Place::Level) => "level",
-            Some(Place::Behind) => "BEHIND",
+        let verdict = match row.verdict {
+            Some(Verdict::First) => "first",
+            Some(Verdict::Level) => "level",
+            Some(Verdict::Behind) => "BEHIND",
             None => "",
         };
         let rates = names.clone().map(|system| of(system, |cell| cell.rate));
         let begin = [row.workload.clone(), row.step.clone(), row.unit.to_owned()];
-        table.row(begin.into_iter().chain(rates).chain([figure(row.by_best), place.to_owned()]));
+        table.row(begin.into_iter().chain(rates).chain([figure(row.by_best), verdict.to_owned()]));
         let costs = names.clone().map(|system| of(system, |cell| cell.cpu_us));
         let begin = [String::new(), String::new(), "µs CPU".to_owned()];
         table.row(begin.into_iter().chain(costs).chain([figure(row.cpu_by_best), String::new()]));
     }
     document.table(table);
-    if compared.comparison.iter().any(|row| row.place.is_some()) {
-        let [first, level, behind] = [Place::First, Place::Level, Place::Behind].map(|place| count(compared, place));
+    if compared.comparison.iter().any(|row| row.verdict.is_some()) {
+        let [first, level, behind] =
+            [Verdict::First, Verdict::Level, Verdict::Behind].map(|verdict| count(compared, verdict));
         document.text(format!("\nFirst in {first} rows, level in {level}, behind in {behind}\n"));
     }
     for remark in &compared.remarks {

@@ -83,7 +83,9 @@ pub fn installed(program: &str) -> Option<PathBuf> {
 
 /// Starts a server of a file system, which stays in the foreground; what it says goes to a file of its own.
 pub fn start<S: AsRef<OsStr>>(dir: &Path, program: &str, args: &[S]) -> Result<(), BenchError> {
-    let log = dir.join(format!("{program}.{}.out", args.len() + fs::read_dir(dir).map_or(0, Iterator::count)));
+    // Some are started more than once.
+    let number = (1..).find(|number| !dir.join(format!("{program}.{number}.out")).exists()).unwrap_or(1);
+    let log = dir.join(format!("{program}.{number}.out"));
     let out = fs::File::create(&log).map_err(io(format!("cannot make {}", log.display())))?;
     let errors = out.try_clone().map_err(io("cannot use a file twice"))?;
     let path = installed(program).ok_or_else(|| BenchError::failed(format!("{program} is not installed")))?;

@@ -3,23 +3,16 @@
 //! What befalls a file's names, and its directory's pattern, while it is encoded.
 
 use crate::encoded::{CODE, SIZE, WRITE, all_of, client, coded, content, is_encoded, layout};
+use crate::fake::until::until;
 use crate::fake::{Cluster, ROOT, make, within};
+use crate::replay::rename;
 use nyala_client::Client;
-use nyala_wire::meta::{Owner, Rename};
-use nyala_wire::{ErrorCode, InodeId, Name, Pattern, StripePattern};
-use std::time::{Duration, Instant};
+use nyala_wire::meta::Owner;
+use nyala_wire::{ErrorCode, InodeId, Pattern, StripePattern};
+use std::time::Duration;
 
 /// So long a write is on its way.
 const SLOW: Duration = Duration::from_millis(200);
-
-async fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !holds() {
-        assert!(began.elapsed() < Duration::from_secs(10), "waited in vain for {what}");
-        // sleeps: between two looks
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}
 
 /// A file whose data is on its way to where it will be encoded.
 async fn being_encoded(cluster: &Cluster, client: &Client, name: &str, seed: u8) -> InodeId {
@@ -33,18 +26,6 @@ async fn being_encoded(cluster: &Cluster, client: &Client, name: &str, seed: u8)
     inode
 }
 
-fn rename(from: &str, to: &str) -> Rename {
-    let name = |name: &str| Name::new(name.as_bytes()).unwrap();
-    Rename {
-        from_parent: ROOT,
-        from_name: name(from),
-        to_parent: ROOT,
-        to_name: name(to),
-        no_replace: false,
-        exchange: false,
-    }
-}
-
 #[tokio::test]
 async fn names_come_and_go_while_a_file_is_encoded() {
     let (cluster, one) = coded(51).await;
@@ -52,7 +33,7 @@ async fn names_come_and_go_while_a_file_is_encoded() {
     for (seed, by) in [(1, &one), (2, &two)] {
         let inode = being_encoded(&cluster, &one, "f", seed).await;
         within(by.link(inode, ROOT, b"second")).await.unwrap();
-        within(by.rename(rename("f", "g"))).await.unwrap();
+        within(by.rename(rename((ROOT, "f"), (ROOT, "g")))).await.unwrap();
         within(by.unlink(ROOT, b"second")).await.unwrap();
         cluster.0.lock().write_delay = Duration::ZERO;
         is_encoded(&one, inode).await;

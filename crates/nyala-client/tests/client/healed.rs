@@ -3,24 +3,15 @@
 //! Files that are encoded, or encoded again, without being asked for: what a read found lost, and what had no room.
 
 use crate::encoded::{SIZE, WRITE, all_of, client, coded, content, is_encoded, layout, written};
+use crate::fake::until::until;
 use crate::fake::{Cluster, read, within};
 use nyala_client::{Client, OpenOptions};
 use nyala_wire::map::{ClusterMap, Consistency, Reachability, Target};
 use nyala_wire::{ErrorCode, InodeId, Layout, Pattern, TargetId};
-use std::time::{Duration, Instant};
-
-/// Waits for something.
-async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let began = Instant::now();
-    while !holds().await {
-        assert!(began.elapsed() < Duration::from_secs(10), "waited in vain for {what}");
-        // sleeps: between two looks
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-}
+use std::time::Duration;
 
 async fn repaired(client: &Client) {
-    until("a file to be made whole", async || client.stats().repaired_files > 0).await;
+    until("a file to be made whole", || client.stats().repaired_files > 0).await;
 }
 
 fn lose(cluster: &Cluster, inode: InodeId, layout: &Layout, part: usize) {
@@ -99,7 +90,7 @@ async fn what_found_no_room_is_encoded_when_there_is_some() {
         inode
     };
     // Each try begins with cutting what the one before may have left.
-    until("two tries", async || cluster.0.lock().storage.cuts > 24).await;
+    until("two tries", || cluster.0.lock().storage.cuts > 24).await;
     assert_eq!(layout(&one, inode).await.pattern, Pattern::Mirror);
     cluster.0.lock().storage.fail_writes = None;
     let after = is_encoded(&one, inode).await;
@@ -116,7 +107,7 @@ async fn who_writes_does_not_wait_until_a_file_is_whole() {
     let open = one.open(inode, OpenOptions::default()).await.unwrap();
     cluster.0.lock().write_delay = Duration::from_millis(400);
     assert!(read(&open, 0, SIZE).await == content(0));
-    until("its pieces to be on their way", async || cluster.0.lock().storage.writes_under_way() > 0).await;
+    until("its pieces to be on their way", || cluster.0.lock().storage.writes_under_way() > 0).await;
     let writer = within(one.open(inode, WRITE)).await.unwrap();
     assert_eq!(one.stats().repaired_files, 0);
     assert_eq!(layout(&one, inode).await.pattern, Pattern::Mirror);

@@ -18,6 +18,7 @@ mod ended;
 mod fake;
 mod faults;
 mod healed;
+mod locks;
 mod network;
 mod replay;
 mod waits;

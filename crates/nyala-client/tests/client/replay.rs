@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 const WRITE: OpenOptions = OpenOptions { truncate: false, append: false, write: true, buffered: false };
 
-fn rename(from: (InodeId, &str), to: (InodeId, &str)) -> Rename {
+pub fn rename(from: (InodeId, &str), to: (InodeId, &str)) -> Rename {
     let name = |text: &str| Name::new(text.as_bytes()).unwrap();
     let (from_name, to_name) = (name(from.1), name(to.1));
     Rename { from_parent: from.0, from_name, to_parent: to.0, to_name, no_replace: false, exchange: false }

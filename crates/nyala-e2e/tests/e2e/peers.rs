@@ -29,7 +29,7 @@ fn e2e_bench_peers_compares_and_goes_away() {
         let names: Vec<&str> = systems.iter().map(|system| system["system"].as_str().unwrap()).collect();
         assert_eq!(names, ["nyala", "local"], "{row:#}");
         assert!(systems.iter().all(|system| system["rate"].as_f64().unwrap() > 0.0), "{row:#}");
-        assert!(row["place"].is_null(), "a local directory is no peer: {row:#}");
+        assert!(row["verdict"].is_null(), "a local directory is no peer: {row:#}");
     }
     let cost =
         |step: &str| rows.iter().find(|row| row["step"] == step).unwrap()["systems"][0]["cpu_us"].as_f64().unwrap();

@@ -26,11 +26,11 @@ fn medians_are_held_against_the_best_other() {
     let other = rounds(Kind::MooseFs, &[&[50, 105, 5]]);
     let local = rounds(Kind::Local, &[&[9999, 9999, 9999]]);
     let compared = compare(&[own, one, other, local], Setting::default(), 1, vec!["a remark".to_owned()]);
-    let of = |row: &Row| (row.by_best.unwrap(), row.place.unwrap());
+    let of = |row: &Row| (row.by_best.unwrap(), row.verdict.unwrap());
     let found: Vec<_> = compared.comparison.iter().map(of).collect();
-    assert_eq!(found[0], (2.0, Place::First));
-    assert_eq!(found[1].1, Place::Level);
-    assert_eq!(found[2], (0.5, Place::Behind));
+    assert_eq!(found[0], (2.0, Verdict::First));
+    assert_eq!(found[1].1, Verdict::Level);
+    assert_eq!(found[2], (0.5, Verdict::Behind));
     assert_eq!(compared.comparison[1].unit, "MiB/s");
     assert_eq!(compared.comparison[0].cpu_by_best, Some(0.5));
     let text = document(&compared).plain();
@@ -42,9 +42,9 @@ fn medians_are_held_against_the_best_other() {
 }
 
 #[test]
-fn without_others_there_is_no_place() {
+fn without_others_there_is_no_verdict() {
     let compared = compare(&[rounds(Kind::Nyala, &[&[1, 2, 3]])], Setting::default(), 2, Vec::new());
-    assert!(compared.comparison.iter().all(|row| row.place.is_none() && row.by_best.is_none()));
+    assert!(compared.comparison.iter().all(|row| row.verdict.is_none() && row.by_best.is_none()));
     assert!(!document(&compared).plain().contains("First in"));
     assert_eq!(compare(&[], Setting::default(), 1, Vec::new()).comparison, []);
 }

@@ -7,6 +7,7 @@ pub mod machines;
 pub mod meddling;
 pub mod meta;
 pub mod storage;
+pub mod until;
 
 use machines::LogState;
 use meddling::{Accidents, Seen};
