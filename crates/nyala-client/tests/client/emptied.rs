@@ -7,6 +7,10 @@ use crate::fake::{Faults, read, within};
 use nyala_client::OpenOptions;
 use nyala_wire::Pattern;
 use nyala_wire::meta::SetAttr;
+use std::time::Duration;
+
+/// That a recall was lost is noticed when the standing question of 5 s is over.
+const LOST: Duration = Duration::from_secs(20);
 
 const CUT: OpenOptions = OpenOptions { truncate: true, ..WRITE };
 
@@ -52,14 +56,15 @@ async fn a_power_cut_leaves_all_of_it_or_nothing() {
             let set = SetAttr { size: Some(0), ..SetAttr::default() };
             let (cut, ()) = tokio::join!(within(one.setattr(inode, set)), async {
                 // sleeps: somewhere on the way
-                tokio::time::sleep(std::time::Duration::from_millis(seed)).await;
+                tokio::time::sleep(Duration::from_millis(seed)).await;
                 cluster.meta_loses_power();
             });
             cut.unwrap();
             cluster.set_faults(Faults::default());
         }
         let two = client(&cluster).await;
-        assert!(within(all_of(&two, inode)).await.unwrap().is_empty(), "seed {seed}");
+        let read = tokio::time::timeout(LOST, all_of(&two, inode)).await.expect("stuck");
+        assert!(read.unwrap().is_empty(), "seed {seed}");
         let handle = within(two.open(inode, WRITE)).await.unwrap();
         handle.write(0, &content(seed as u8)).await.unwrap();
         handle.release().await.unwrap();
