@@ -18,7 +18,9 @@ use crate::rpc::cluster::Cluster;
 use crate::rpc::failure::unexpected_reply;
 use crate::rpc::root;
 use crate::rpc::transport::{Network, Rpc};
-use crate::types::{CacheListener, ClientStats, Destination, FsStats, Lookup, Mode, OpenOptions, SetXattr, Withdraw};
+use crate::types::{
+    CacheListener, ClientStats, Destination, FileEnd, FsStats, Lookup, Mode, OpenOptions, SetXattr, Withdraw,
+};
 use nyala_transport::trace::Exchange;
 use nyala_wire::map::{ClusterMap, TargetKind};
 use nyala_wire::meta::{
@@ -51,6 +53,14 @@ struct RootCalled {
 impl CacheListener for RootCalled {
     fn withdraw(&self, inode: InodeId, what: Withdraw) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         self.above.withdraw(self.cluster.proofs.called(inode), what)
+    }
+
+    fn lacks_end(&self, inode: InodeId, size: u64) -> bool {
+        self.above.lacks_end(inode, size)
+    }
+
+    fn note_end(&self, inode: InodeId, end: FileEnd) {
+        self.above.note_end(inode, end);
     }
 
     fn withdraw_behind(&self, inode: InodeId, from: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {

@@ -85,7 +85,7 @@ impl Core {
             cluster.clone(),
             files.clone(),
             delegations.clone(),
-            writeback.clone(),
+            ops.clone(),
             locks.clone(),
         ));
         let capacity = Mutex::default();

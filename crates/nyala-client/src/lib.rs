@@ -36,5 +36,6 @@ pub use nyala_transport::wall_clock;
 pub use rpc::acting_user::ActingUser;
 pub use rpc::transport::{ReachFuture, Rpc, RpcFuture};
 pub use types::{
-    CacheListener, ClientStats, Destination, FsStats, Lookup, Mode, OpenOptions, SeekTarget, SetXattr, Withdraw,
+    CacheListener, ClientStats, Destination, FileEnd, FsStats, Lookup, Mode, OpenOptions, SeekTarget, SetXattr,
+    Withdraw,
 };

@@ -66,8 +66,29 @@ pub struct Withdraw {
     pub data: bool,
 }
 
+/// How a file ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileEnd {
+    /// Its size, bytes; not 0.
+    pub size: u64,
+    /// Its last byte.
+    pub last: u8,
+}
+
 /// A layer above that keeps what it was told, and can be asked to forget it.
 pub trait CacheListener: Send + Sync + 'static {
+    /// Whether a withdrawal of this file's content is to be preceded by [`CacheListener::note_end`]: the layer above may take the file for shorter
+    /// than it is under the delegation that goes.
+    fn lacks_end(&self, inode: InodeId, size: u64) -> bool {
+        let _ = (inode, size);
+        false
+    }
+
+    /// How the file ends under the delegation that goes; its withdrawal comes next.
+    fn note_end(&self, inode: InodeId, end: FileEnd) {
+        let _ = (inode, end);
+    }
+
     /// Forgets; done when nobody can see what was kept any more. It may wait for operations of this client.
     fn withdraw(&self, inode: InodeId, what: Withdraw) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 

@@ -106,6 +106,13 @@ impl Notifier {
         self.inode(ino, range)
     }
 
+    /// Puts content into the kernel's pages of a file. Its end counts as the file's if the kernel took that for shorter. Waits for pages just being read.
+    pub fn store_blocking(&self, ino: Ino, offset: u64, data: &[u8]) -> Result<Known, Errno> {
+        let size = u32::try_from(data.len()).map_err(|_| Errno::EINVAL)?;
+        let head = StoreOut { nodeid: ino.0, offset, size, ..StoreOut::default() };
+        self.send(STORE, &[IoSlice::new(head.as_bytes()), IoSlice::new(data)])
+    }
+
     fn inode(&self, ino: Ino, range: InvalRange) -> Result<Known, Errno> {
         let (off, len) = match range {
             InvalRange::AttributesOnly => (-1, 0),

@@ -11,11 +11,12 @@ use crate::context::Context;
 use crate::delegation::cache::DelegationCache;
 use crate::delegation::logic::delegations::Revoked;
 use crate::file::locks::LockBook;
+use crate::file::ops::FileOps;
 use crate::file::state::{File, FileState};
 use crate::file::table::Table;
 use crate::rpc::cluster::Cluster;
 use crate::rpc::session::{CarriedOver, Session};
-use crate::types::{INVALIDATION_TIMEOUT, Withdraw};
+use crate::types::{CacheListener, INVALIDATION_TIMEOUT, Withdraw};
 use crate::writeback::flush::Flush;
 use crate::writeback::owner::Writeback;
 use nyala_wire::meta::{DelegationMode, MAX_DELEGATIONS, MetaOp, Returned, Revocation};
@@ -40,6 +41,7 @@ pub(crate) struct Revocations {
     files: Arc<Table>,
     pub(super) delegations: Arc<DelegationCache>,
     writeback: Arc<Writeback>,
+    ops: Arc<FileOps>,
     pub(super) locks: Arc<LockBook>,
     /// Inodes whose delegations were lost, for the layer above to forget.
     forgotten: Mutex<Vec<InodeId>>,
@@ -51,10 +53,11 @@ impl Revocations {
         cluster: Arc<Cluster>,
         files: Arc<Table>,
         delegations: Arc<DelegationCache>,
-        writeback: Arc<Writeback>,
+        ops: Arc<FileOps>,
         locks: Arc<LockBook>,
     ) -> Revocations {
-        Revocations { ctx, cluster, files, delegations, writeback, locks, forgotten: Mutex::default() }
+        let writeback = ops.writeback.clone();
+        Revocations { ctx, cluster, files, delegations, writeback, ops, locks, forgotten: Mutex::default() }
     }
 
     fn news(&self, inode: InodeId) {
@@ -211,11 +214,29 @@ impl Revocations {
         }
     }
 
+    /// Says to a layer above how a file ends, if it may take it for shorter: who is just told to forget a size may go on with an older one.
+    async fn note_end(&self, listener: &dyn CacheListener, inode: InodeId, file: Option<&Arc<File>>) {
+        let Some(file) = file else { return };
+        let size = {
+            let state = file.state.lock();
+            if state.is_loaded() { state.size() } else { 0 }
+        };
+        if size == 0 || !listener.lacks_end(inode, size) {
+            return;
+        }
+        let Ok(Ok(Some(end))) = tokio::time::timeout(INVALIDATION_TIMEOUT, self.ops.end_of(file)).await else { return };
+        let held = self.delegations.lock(inode).holds(inode, self.ctx.now_ms());
+        if matches!(held, DelegationMode::Shared | DelegationMode::Exclusive) {
+            listener.note_end(inode, end);
+        }
+    }
+
     /// The layer above forgets; through the gate goes whatever it may be waiting for.
     async fn withdraw(self: &Arc<Revocations>, inode: InodeId, file: Option<&Arc<File>>) {
         let Some(listener) = self.delegations.listener() else { return };
         loop {
             self.idle(inode, file).await;
+            self.note_end(&*listener, inode, file).await;
             let forgets = listener.withdraw(inode, self.what(inode));
             tokio::pin!(forgets);
             tokio::select! {

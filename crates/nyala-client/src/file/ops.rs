@@ -22,7 +22,7 @@ pub(crate) struct FileOps {
     pub(super) cluster: Arc<Cluster>,
     pub(super) files: Arc<Table>,
     pub(super) delegations: Arc<DelegationCache>,
-    pub(super) writeback: Arc<Writeback>,
+    pub(crate) writeback: Arc<Writeback>,
     /// Bytes read ahead, of all files.
     pub(crate) cached_bytes: Arc<AtomicUsize>,
     /// Lost parts of encoded files that are computed at the same time.

@@ -17,6 +17,7 @@ use crate::file::state::content::Content;
 use crate::file::state::{File, FileState};
 use crate::rpc::logic::segments::Segments;
 use crate::rpc::storage::ChunkRange;
+use crate::types::FileEnd;
 use crate::writeback::logic::ranges::RangeSet;
 use bytes::Bytes;
 use nyala_transport::trace::{carried, under};
@@ -80,6 +81,28 @@ impl FileOps {
             Access::Direct => return self.read_direct(file, offset, len).await,
             Access::Timed => self.delegations.freshen(file).await?,
         }
+        self.read_admitted(file, stream, offset, len).await
+    }
+
+    /// How a file ends whose delegation is on its way back, with everything that was admitted under it over. Nothing if it is empty or not known.
+    pub(crate) async fn end_of(self: &Arc<FileOps>, file: &Arc<File>) -> Result<Option<FileEnd>> {
+        let size = {
+            let state = file.state.lock();
+            if state.is_loaded() { state.size() } else { 0 }
+        };
+        let Some(at) = size.checked_sub(1) else { return Ok(None) };
+        let read = self.read_admitted(file, &Mutex::new(Stream::new()), at, 1).await?;
+        Ok(read.first().map(|last| FileEnd { size, last }))
+    }
+
+    /// Reads what is known under a delegation.
+    async fn read_admitted(
+        self: &Arc<FileOps>,
+        file: &Arc<File>,
+        stream: &Mutex<Stream>,
+        offset: u64,
+        len: usize,
+    ) -> Result<Segments> {
         let (noted, newly_active) = {
             let mut state = file.state.lock();
             let end = offset.saturating_add(len as u64).min(state.size());

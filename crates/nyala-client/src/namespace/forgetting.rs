@@ -3,7 +3,7 @@
 //! The layer above knows directories and not their fragments: it is told of the directory where it has to forget something of a fragment.
 
 use crate::namespace::logic::SplitDirs;
-use crate::types::{CacheListener, Withdraw};
+use crate::types::{CacheListener, FileEnd, Withdraw};
 use nyala_wire::InodeId;
 use parking_lot::RwLock;
 use std::pin::Pin;
@@ -21,6 +21,14 @@ impl CacheListener for OfDirectories {
             true => self.above.withdraw(inode, what),
             false => self.above.withdraw(dir, Withdraw { attrs: true, entries: true, ..what }),
         }
+    }
+
+    fn lacks_end(&self, inode: InodeId, size: u64) -> bool {
+        self.above.lacks_end(inode, size)
+    }
+
+    fn note_end(&self, inode: InodeId, end: FileEnd) {
+        self.above.note_end(inode, end);
     }
 
     fn withdraw_behind(&self, inode: InodeId, from: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {

@@ -10,6 +10,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// The cache time that `docs/SEMANTICS.md` states, and room for a slow machine.
@@ -169,5 +170,47 @@ fn e2e_mounts_a_close_does_not_hide_how_far_another_mount_has_written() {
         })
         .count();
     assert_eq!(short, 0, "reads that ended before the file does");
+    fs::remove_dir_all(&dir).unwrap();
+}
+
+/// A program that is told how far another mount has written reads that far, while the writing goes on: also when the kernel is made to forget the
+/// size in the moment in which it asks for it.
+#[test]
+fn e2e_mounts_what_another_has_written_is_there_while_it_writes_on() {
+    const LAST: usize = 5000;
+    let _one = beside_others();
+    let cluster = shared();
+    let dir = cluster.test_dir("written-on");
+    let mut mounts = Mounts::new(&cluster, 1, "");
+    let other = mounts.add("").join("written-on");
+    let whole = pattern(4, 4_000_000);
+    let writer = OpenOptions::new().read(true).write(true).create_new(true).open(other.join("f")).unwrap();
+    let reader = fs::File::open(dir.join("f")).unwrap();
+    let (written, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let (mut short, mut reads) = (Vec::new(), 0);
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            // Ends within pages, with them, and with the first byte of the next.
+            for n in 0..700 {
+                let from = written.load(Ordering::Relaxed);
+                let len = [LAST, 4096 - from % 4096, 4097 - from % 4096, 1][n % 4];
+                writer.write_all_at(&whole[from..from + len], from as u64).unwrap();
+                written.store(from + len, Ordering::Release);
+            }
+            is_over.store(true, Ordering::Release);
+        });
+        while !is_over.load(Ordering::Acquire) {
+            let end = written.load(Ordering::Acquire);
+            let Some(from) = end.checked_sub(LAST) else { continue };
+            let mut found = vec![0; LAST];
+            let got = reader.read_at(&mut found, from as u64).unwrap();
+            assert!(found[..got] == whole[from..from + got], "other bytes at {from}");
+            reads += 1;
+            if got < LAST {
+                short.push((from, got));
+            }
+        }
+    });
+    assert!(short.is_empty() && reads > 0, "of {reads} reads {} ended too early: {:?}", short.len(), short.first());
     fs::remove_dir_all(&dir).unwrap();
 }

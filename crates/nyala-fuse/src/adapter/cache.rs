@@ -14,10 +14,12 @@
 //! inode ([`Known::No`]). Such a withdrawal ends the epoch, so that nobody gets to the inode without a look-up, and is
 //! repeated when a file or directory is opened that was reached by the old name ([`KernelCache::recheck`]). Replies that
 //! the kernel does not compare with a version (to setattr, link and create) carry no lifetime for attributes at all.
-//! Attributes that it takes for old it shows all the same to whoever asked, and goes on with the size that it had: so they are withdrawn
-//! when nobody is asking ([`AttrRequests`]). What others withdraw waits no longer than [`ASKING`]: an answer that takes longer
-//! may be one that waits for the withdrawal. That there is a request that nobody has taken from the kernel's queue yet is seen, but not whose, and not
-//! in a ring; one that is made between that look and the notification is not seen.
+//! Attributes that it takes for old it shows all the same to whoever asked, and goes on with the size that it had: a `read` would then end where the
+//! file did some time ago. So they are withdrawn when nobody is asking ([`AttrRequests`]), as far as that can be seen: what others withdraw waits no
+//! longer than [`ASKING`], since an answer that takes longer may be one that waits for the withdrawal; of requests that nobody has taken from the
+//! kernel's queue yet it is not seen whose they are, and those in a ring and of the last moment are not seen at all. And before pages
+//! of a file are withdrawn that may have grown since the kernel heard of its size, the kernel gets its last byte ([`FileEnd`]), which makes it take
+//! the file for as long as it was under the delegation that goes. That byte is true under that delegation, and goes with the pages right after.
 //!
 //! A kernel without epochs (before 6.16) is given no lifetimes of names. A notification that the kernel refuses for
 //! another reason cannot be repaired here: it is logged as an error.
@@ -29,7 +31,7 @@ use super::open_dirs::OpenDirs;
 use super::page_cache::{PAGE, PageCacheUse};
 use super::processes::Machine;
 use crate::{Errno, Ino, InvalRange, Known, Notifier};
-use nyala_client::{CacheListener, Withdraw};
+use nyala_client::{CacheListener, FileEnd, Withdraw};
 use nyala_wire::InodeId;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -308,6 +310,11 @@ impl KernelCache {
                     // sleeps: until what is queued is fetched, and can be told apart
                     std::thread::sleep(FETCHING);
                 }
+                if let Some(FileEnd { size, last }) = this.pages.take_end(InodeId(ino.0))
+                    && notifier.store_blocking(ino, size - 1, &[last]).is_ok()
+                {
+                    this.pages.is_long(InodeId(ino.0), size);
+                }
                 Some(notifier.inval_inode_known(ino, InvalRange::All))
             });
             match dropping.await {
@@ -362,6 +369,14 @@ pub struct Listener {
 }
 
 impl CacheListener for Listener {
+    fn lacks_end(&self, inode: InodeId, size: u64) -> bool {
+        self.cache.keeps() && self.cache.pages.lacks_size(inode, size)
+    }
+
+    fn note_end(&self, inode: InodeId, end: FileEnd) {
+        self.cache.pages.note_end(inode, end);
+    }
+
     fn withdraw(&self, inode: InodeId, what: Withdraw) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let (cache, lifetime) = (Arc::clone(&self.cache), self.lifetime);
         Box::pin(async move { cache.withdraw(inode, what, lifetime).await })

@@ -64,6 +64,9 @@ pub async fn open(fs: &NyalaFs, ctx: &Context, ino: Ino, args: &OpenArgs) -> Res
         buffered: args.flags & FMODE_EXEC != 0,
     };
     let handle = fs.client.open(inode(ino), options).await.map_err(|e| errno("open", ino, e))?;
+    if options.truncate {
+        fs.cache.pages.note_size(inode(ino), 0);
+    }
     if args.kill_suidgid {
         kill_suidgid(fs, ctx, ino, &handle).await?;
     }
@@ -105,6 +108,11 @@ pub async fn read(fs: &NyalaFs, ino: Ino, args: &ReadArgs) -> Result<ReadData> {
         fs.cache.pages.note_read(inode(ino), args.offset, u64::from(args.size));
     }
     let data = file.handle.read(args.offset, args.size as usize).await.map_err(|e| errno("read", ino, e))?;
+    let got: usize = data.iter().map(|piece| piece.len()).sum();
+    if got < args.size as usize {
+        // The kernel takes the file to end there.
+        fs.cache.pages.note_size(inode(ino), args.offset.saturating_add(got as u64));
+    }
     if file.counts_reads && !file.was_read.load(Ordering::Relaxed) && fs.counts_reads() {
         file.was_read.store(true, Ordering::Relaxed);
         // Without a delegation it is not known here whether it is due.

@@ -161,6 +161,7 @@ impl NyalaFs {
     /// Attributes as the kernel gets them.
     pub(super) fn shown(&self, attr: &nyala_wire::Attr) -> Attr {
         let mut shown = convert::attr(attr);
+        self.cache.pages.note_size(attr.inode, attr.size);
         self.access_times.overlay(attr.inode, &mut shown.atime);
         shown
     }

@@ -13,11 +13,12 @@
 //!   then read. (Linux does one buffered write of an inode at a time, under the inode's lock: what was invalidated and read before the last one was
 //!   answered is what the next one changes.)
 
+use nyala_client::FileEnd;
 use nyala_wire::InodeId;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The kernel's unit; a smaller one than a machine's page size would only drop less.
 pub const PAGE: u64 = 4096;
@@ -29,6 +30,8 @@ pub struct PageCacheUse {
     /// Those of them with invalidated pages: while there are none, reads and writes take no lock here. It is raised before
     /// the kernel hears of an invalidation, so that whoever reads behind that finds it.
     invalidated: AtomicUsize,
+    /// Of some file it is known how long the kernel takes it for.
+    sized: AtomicBool,
 }
 
 #[derive(Default)]
@@ -43,6 +46,10 @@ struct FileUse {
     invalidated: bool,
     /// What was read into pages since then.
     read: Option<Range<u64>>,
+    /// The kernel takes the file for at least this long, bytes.
+    long: Option<u64>,
+    /// How the file ends, for the withdrawal that comes next.
+    end: Option<FileEnd>,
 }
 
 impl FileUse {
@@ -145,6 +152,34 @@ impl PageCacheUse {
         stale
     }
 
+    /// Whether the kernel may take a file that somebody may be reading through pages for shorter than `size`.
+    pub fn lacks_size(&self, inode: InodeId, size: u64) -> bool {
+        self.files.lock().get(&inode).is_some_and(|file| file.open > 0 && file.long.is_none_or(|long| long < size))
+    }
+
+    /// How a file ends, for the withdrawal that comes next.
+    pub fn note_end(&self, inode: InodeId, end: FileEnd) {
+        self.change(inode, |file| file.end = Some(end));
+    }
+
+    /// What was noted.
+    pub fn take_end(&self, inode: InodeId) -> Option<FileEnd> {
+        self.files.lock().get_mut(&inode).and_then(|file| file.end.take())
+    }
+
+    /// The kernel takes the file for at least this long.
+    pub fn is_long(&self, inode: InodeId, size: u64) {
+        self.change(inode, |file| file.long = Some(size));
+        self.sized.store(true, Ordering::Release);
+    }
+
+    /// The kernel hears of this size.
+    pub fn note_size(&self, inode: InodeId, size: u64) {
+        if self.sized.load(Ordering::Acquire) {
+            self.change(inode, |file| file.long = file.long.filter(|long| *long <= size));
+        }
+    }
+
     fn is_quiet(&self) -> bool {
         self.invalidated.load(Ordering::Acquire) == 0
     }
@@ -178,6 +213,28 @@ mod tests {
         files.note_close(inode);
         assert!(files.end_direct_write(inode, began), "one that came and went");
         assert!(files.files.lock().is_empty());
+    }
+
+    #[test]
+    fn a_file_is_as_long_as_the_kernel_heard_last_or_was_made_to_take_it() {
+        let (files, inode) = (PageCacheUse::default(), InodeId(5));
+        assert!(!files.lacks_size(inode, 9), "nobody reads it through pages");
+        files.note_open(inode);
+        assert!(files.lacks_size(inode, 9));
+        files.note_end(inode, FileEnd { size: 9, last: 1 });
+        assert_eq!(files.take_end(inode), Some(FileEnd { size: 9, last: 1 }));
+        assert_eq!(files.take_end(inode), None, "it is of one withdrawal");
+        files.is_long(inode, 9);
+        assert!(!files.lacks_size(inode, 9) && !files.lacks_size(inode, 8) && files.lacks_size(inode, 10));
+        files.note_size(inode, 12);
+        assert!(!files.lacks_size(inode, 9), "what it heard may have been too late to count");
+        assert!(files.lacks_size(inode, 12));
+        files.note_size(inode, 8);
+        assert!(files.lacks_size(inode, 8), "and so may this");
+        files.is_long(inode, 8);
+        files.note_close(inode);
+        files.note_open(inode);
+        assert!(files.lacks_size(inode, 8), "another use of it");
     }
 
     #[test]

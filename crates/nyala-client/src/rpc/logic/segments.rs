@@ -35,6 +35,11 @@ impl Segments {
         self.offset + self.len
     }
 
+    /// The first byte.
+    pub fn first(&self) -> Option<u8> {
+        self.pieces.first().and_then(|piece| piece.first().copied())
+    }
+
     /// Adds bytes at the end.
     pub fn push(&mut self, piece: Bytes) {
         if !piece.is_empty() {
