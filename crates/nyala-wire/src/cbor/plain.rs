@@ -23,7 +23,7 @@ impl<const N: usize> Default for Plain<N> {
 
 impl<const N: usize> Plain<N> {
     /// What so many numbers, heads of arrays and other single items take at most. A time counts as three.
-    pub const fn room(items: usize) -> usize {
+    pub const fn max_bytes(items: usize) -> usize {
         items * NUMBER + NUMBER
     }
 
