@@ -61,7 +61,7 @@ pub struct KernelCache {
     withdrawals: AtomicU64,
     attr_requests: Mutex<AttrRequests>,
     /// The last request for some inode's attributes was answered.
-    attributes_told: Notify,
+    attributes_sent: Notify,
 }
 
 /// Inodes that the kernel did not know when they were withdrawn, and when that was.
@@ -150,9 +150,9 @@ impl KernelCache {
     }
 
     /// It has the answer.
-    pub fn attributes_told(&self, ino: Ino) {
+    pub fn attributes_sent(&self, ino: Ino) {
         let forget = self.attr_requests.lock().end(ino.0);
-        self.attributes_told.notify_waiters();
+        self.attributes_sent.notify_waiters();
         if forget {
             self.forget_attributes(ino);
         }
@@ -261,7 +261,7 @@ impl KernelCache {
         }
         let told = async {
             loop {
-                let told = self.attributes_told.notified();
+                let told = self.attributes_sent.notified();
                 let mut told = std::pin::pin!(told);
                 told.as_mut().enable();
                 if !self.attr_requests.lock().is_asked(ino.0) {
