@@ -9,7 +9,7 @@ use minicbor::encode::{Encoder, Error, Write};
 /// Most bytes of a number with its head.
 const NUMBER: usize = 9;
 
-/// Numbers on the stack. `N` is [`Plain::room`] of all that is written, or more.
+/// Numbers on the stack. `N` is [`Plain::max_bytes`] of all that is written, or more.
 pub struct Plain<const N: usize> {
     bytes: [u8; N],
     len: usize,
