@@ -60,12 +60,6 @@ impl Notifier {
         elsewhere(move || this.inval_inode_blocking(ino, range)).await
     }
 
-    /// As [`Notifier::inval_inode`], and says whether the kernel knew the inode.
-    pub async fn withdraw(&self, ino: Ino, range: InvalRange) -> Result<Known, Errno> {
-        let this = self.clone();
-        elsewhere(move || this.inode(ino, range)).await
-    }
-
     /// The inode's attributes (and ACLs) are no longer true. Never blocks.
     pub fn withdraw_attributes(&self, ino: Ino) -> Result<Known, Errno> {
         self.inode(ino, InvalRange::AttributesOnly)
@@ -105,6 +99,11 @@ impl Notifier {
     /// [`Notifier::inval_inode`] for threads that serve no requests.
     pub fn inval_inode_blocking(&self, ino: Ino, range: InvalRange) -> Result<(), Errno> {
         self.inode(ino, range).map(drop)
+    }
+
+    /// As [`Notifier::inval_inode_blocking`], and says whether the kernel knew the inode.
+    pub fn inval_inode_known(&self, ino: Ino, range: InvalRange) -> Result<Known, Errno> {
+        self.inode(ino, range)
     }
 
     fn inode(&self, ino: Ino, range: InvalRange) -> Result<Known, Errno> {

@@ -3,8 +3,9 @@
 //! Two mounts of one cluster see each other's changes within the stated cache time.
 
 use nyala_e2e::cluster::text;
+use nyala_e2e::mounts::Mounts;
 use nyala_e2e::posix::pattern;
-use nyala_e2e::{alone, shared, wait_until};
+use nyala_e2e::{alone, beside_others, shared, wait_until};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
@@ -138,4 +139,35 @@ fn e2e_two_mounts_see_each_other() {
     cluster.nyala(["umount", &text(&second)]).must();
     assert_eq!(fs::read_dir(&second).unwrap().count(), 0, "nothing is mounted there any more");
     fs::remove_dir(&second).unwrap();
+}
+
+/// What is done behind the back of a program, such as setting the access time after its close, must not make the kernel throw away the size that
+/// it is just asking for.
+#[test]
+fn e2e_mounts_a_close_does_not_hide_how_far_another_mount_has_written() {
+    let _one = beside_others();
+    let cluster = shared();
+    let dir = cluster.test_dir("grown-elsewhere");
+    let mut mounts = Mounts::new(&cluster, 1, "");
+    let other = mounts.add("").join("grown-elsewhere");
+    let writer = OpenOptions::new().read(true).write(true).create_new(true).open(other.join("f")).unwrap();
+    let reader = fs::File::open(dir.join("f")).unwrap();
+    let (mut end, piece) = (0, pattern(3, 5000));
+    let mut grow = || {
+        writer.write_all_at(&piece, end).unwrap();
+        end += piece.len() as u64;
+        end
+    };
+    let short = (0..300)
+        .filter(|_| {
+            grow();
+            fs::File::open(dir.join("f")).unwrap().read_exact_at(&mut [0; 1000], 0).unwrap();
+            let end = grow();
+            let mut found = vec![0; piece.len()];
+            let from = end - piece.len() as u64;
+            reader.read_at(&mut found, from).unwrap() < piece.len() || found != piece
+        })
+        .count();
+    assert_eq!(short, 0, "reads that ended before the file does");
+    fs::remove_dir_all(&dir).unwrap();
 }

@@ -14,14 +14,15 @@
 //! inode ([`Known::No`]). Such a withdrawal ends the epoch, so that nobody gets to the inode without a look-up, and is
 //! repeated when a file or directory is opened that was reached by the old name ([`KernelCache::recheck`]). Replies that
 //! the kernel does not compare with a version (to setattr, link and create) carry no lifetime for attributes at all.
-//! Attributes that it takes for old it shows all the same to whoever asked, and goes on with the size that it had: so what this mount
-//! changed itself is withdrawn when nobody is asking ([`AttrRequests`]). What others withdraw waits no longer than [`ASKING`]: an answer that takes longer
-//! may be one that waits for the withdrawal. A request that nobody has taken from the kernel's queue yet is not seen here.
+//! Attributes that it takes for old it shows all the same to whoever asked, and goes on with the size that it had: so they are withdrawn
+//! when nobody is asking ([`AttrRequests`]). What others withdraw waits no longer than [`ASKING`]: an answer that takes longer
+//! may be one that waits for the withdrawal. That there is a request that nobody has taken from the kernel's queue yet is seen, but not whose, and not
+//! in a ring; one that is made between that look and the notification is not seen.
 //!
 //! A kernel without epochs (before 6.16) is given no lifetimes of names. A notification that the kernel refuses for
 //! another reason cannot be repaired here: it is logged as an error.
 
-use super::attr_requests::AttrRequests;
+use super::attr_requests::{AttrRequests, DELIVERY, Underway};
 use super::lock_holders::LockHolders;
 use super::moved::{At, Moved};
 use super::open_dirs::OpenDirs;
@@ -40,8 +41,12 @@ use tokio::sync::Notify;
 
 /// Longer than dropping pages takes that nobody holds.
 const OWN_PAGE: Duration = Duration::from_millis(5);
+/// Longer than a request mostly waits until it is fetched from the kernel.
+const FETCHING: Duration = Duration::from_micros(50);
 /// Longer than most answers to a request for attributes take.
 const ASKING: Duration = Duration::from_millis(5);
+/// Attributes that this mount changed are withdrawn after that, whoever asks.
+const OWN_CHANGE: Duration = Duration::from_millis(100);
 /// So many inodes are remembered that the kernel did not know when they were withdrawn.
 const MAX_SUSPECTS: usize = 65536;
 
@@ -149,22 +154,35 @@ impl KernelCache {
         self.attr_requests.lock().begin(ino.0);
     }
 
-    /// It has the answer.
+    /// The answer was written to it.
     pub fn attributes_sent(&self, ino: Ino) {
-        let forget = self.attr_requests.lock().end(ino.0);
+        self.attr_requests.lock().end(ino.0, Instant::now());
         self.attributes_sent.notify_waiters();
-        if forget {
-            self.forget_attributes(ino);
-        }
     }
 
     /// The kernel's attributes of an inode, but for the size, are wrong by something that this mount did. Those that it is just asking for are
     /// answered first ([`AttrRequests`]). Never blocks.
-    pub fn attributes_changed(&self, ino: Ino) {
-        let now = self.attr_requests.lock().forget(ino.0);
-        if now {
-            self.forget_attributes(ino);
+    pub fn attributes_changed(self: &Arc<Self>, ino: Ino) {
+        if self.is_quiet(ino) {
+            return self.forget_attributes(ino);
         }
+        let this = Arc::clone(self);
+        tokio::spawn(async move {
+            let began = Instant::now();
+            while !this.is_quiet(ino) && began.elapsed() < OWN_CHANGE {
+                tokio::time::sleep(DELIVERY).await;
+            }
+            this.forget_attributes(ino);
+        });
+    }
+
+    /// No attributes of this inode are on their way to the kernel, as far as can be seen.
+    fn is_quiet(&self, ino: Ino) -> bool {
+        self.underway(ino) == Underway::No && !self.notifier.get().is_some_and(Notifier::has_requests)
+    }
+
+    fn underway(&self, ino: Ino) -> Underway {
+        self.attr_requests.lock().underway(ino.0, Instant::now())
     }
 
     /// The kernel is to ask for attributes. Never blocks.
@@ -179,7 +197,7 @@ impl KernelCache {
     /// The same for pages (of a directory: its listing), too.
     pub async fn forget_content(&self, ino: Ino, range: InvalRange) {
         if let Some(notifier) = self.notifier.get()
-            && let Err(error) = notifier.withdraw(ino, range).await
+            && let Err(error) = notifier.inval_inode(ino, range).await
         {
             refused(ino, error);
         }
@@ -244,7 +262,7 @@ impl KernelCache {
         tokio::spawn(async move { this.withdraw(dir, all, lifetime).await });
     }
 
-    async fn withdraw(&self, inode: InodeId, what: Withdraw, lifetime: Duration) {
+    async fn withdraw(self: &Arc<Self>, inode: InodeId, what: Withdraw, lifetime: Duration) {
         if what == Withdraw::default() {
             return;
         }
@@ -256,7 +274,7 @@ impl KernelCache {
     /// Lets the kernel have the attributes that it is asking for, unless that takes long.
     async fn let_ask(&self, ino: Ino) {
         // Nearly always: without a timer.
-        if !self.attr_requests.lock().is_asked(ino.0) {
+        if self.underway(ino) == Underway::No {
             return;
         }
         let told = async {
@@ -264,18 +282,46 @@ impl KernelCache {
                 let told = self.attributes_sent.notified();
                 let mut told = std::pin::pin!(told);
                 told.as_mut().enable();
-                if !self.attr_requests.lock().is_asked(ino.0) {
-                    return;
+                match self.underway(ino) {
+                    Underway::No => return,
+                    Underway::Asked => told.await,
+                    Underway::Until(then) => tokio::time::sleep_until(then.into()).await,
                 }
-                told.await;
             }
         };
         // Whether it was in time or not.
         let _ = tokio::time::timeout(ASKING, told).await;
     }
 
-    async fn withdraw_node(&self, ino: Ino, what: Withdraw, lifetime: Duration) {
+    /// The kernel drops an inode's attributes and pages, which takes another thread. Attributes that it asked for before that one ran are answered
+    /// first, too, until `deadline`.
+    async fn drop_all(self: &Arc<Self>, ino: Ino, deadline: Instant) -> Result<Known, Errno> {
+        let Some(notifier) = self.notifier.get() else { return Ok(Known::Yes) };
+        loop {
+            let (this, notifier) = (Arc::clone(self), notifier.clone());
+            let dropping = tokio::task::spawn_blocking(move || {
+                // In this order: what is fetched in between is under way.
+                while Instant::now() < deadline && (notifier.has_requests() || this.underway(ino) != Underway::No) {
+                    if this.underway(ino) != Underway::No {
+                        return None;
+                    }
+                    // sleeps: until what is queued is fetched, and can be told apart
+                    std::thread::sleep(FETCHING);
+                }
+                Some(notifier.inval_inode_known(ino, InvalRange::All))
+            });
+            match dropping.await {
+                Ok(Some(known)) => return known,
+                Ok(None) => self.let_ask(ino).await,
+                // The runtime is going down, and the mount with it.
+                Err(_) => return Err(Errno::ECANCELED),
+            }
+        }
+    }
+
+    async fn withdraw_node(self: &Arc<Self>, ino: Ino, what: Withdraw, lifetime: Duration) {
         let Some(notifier) = self.notifier.get() else { return };
+        let began = Instant::now();
         self.let_ask(ino).await;
         self.withdrawals.fetch_add(1, Ordering::Relaxed);
         // Before the kernel is asked, so that an open that comes right after its answer finds it.
@@ -286,7 +332,7 @@ impl KernelCache {
         }
         let known = if what.data || what.entries {
             self.pages.begin_invalidation(InodeId(ino.0));
-            let known = notifier.withdraw(ino, InvalRange::All).await;
+            let known = self.drop_all(ino, began + ASKING).await;
             self.pages.end_invalidation(InodeId(ino.0));
             known
         } else {

@@ -248,7 +248,10 @@ async fn touch(fs: &NyalaFs, ino: Ino, handle: &FileHandle) {
         if let Err(error) = fs.client.setattr(id, set).await {
             tracing::debug!(inode = %id, %error, "the access time was not set");
         }
-        fs.cache.attributes_changed(ino);
+        // What was noted the kernel was told of already: a read makes it ask for the access time again.
+        if noted.is_none() {
+            fs.cache.attributes_changed(ino);
+        }
     }
     if let Some(time) = noted {
         fs.access_times.sent(id, time);
