@@ -191,7 +191,7 @@ async fn one<T: Task>(mut task: T, number: usize, shared: Arc<Shared>, share: Rc
     let phase = &shared.phase;
     let mut result = Ok(());
     if phase.step.is_transfer() {
-        let mode = Mode { create: phase.step.makes(), write: phase.step.writes(), direct: phase.direct };
+        let mode = Mode { create: phase.step.makes(), write: phase.step.is_write(), direct: phase.direct };
         match task.open(&phase.file(number), mode).await {
             Ok(direct) => share.borrow_mut().cached |= phase.direct && !direct,
             Err(error) => result = Err(error),
@@ -203,7 +203,7 @@ async fn one<T: Task>(mut task: T, number: usize, shared: Arc<Shared>, share: Rc
     if result.is_ok() {
         result = operations(&mut task, number, &shared, &share, &mut done, began).await;
     }
-    let closed = task.close(phase.step.writes()).await;
+    let closed = task.close(phase.step.is_write()).await;
     let mut share = share.borrow_mut();
     share.began = [share.began, Some(began)].into_iter().flatten().min();
     share.ended = share.ended.max(Some(Instant::now()));

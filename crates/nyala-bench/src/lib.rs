@@ -39,5 +39,5 @@ pub use document::Document;
 pub use ended::Ended;
 pub use error::BenchError;
 pub use host::Host;
-pub use report::Place;
+pub use report::Backend;
 pub use stop::Stop;

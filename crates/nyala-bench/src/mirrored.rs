@@ -7,7 +7,7 @@ use crate::document::{Document, Table};
 use crate::plan::Step;
 use crate::report::aim::{Aim, at_most};
 use crate::report::table::{aims, figure};
-use crate::report::{Place, Report, Row};
+use crate::report::{Backend, Report, Row};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ pub struct Comparison {
 }
 
 fn row<'a>(report: &'a Report, workload: &str, step: Step) -> Option<&'a Row> {
-    let same = |row: &&Row| row.workload == workload && row.step == step && row.place == Place::Native;
+    let same = |row: &&Row| row.workload == workload && row.step == step && row.backend == Backend::Native;
     report.rows.iter().find(same).filter(|row| row.items > 0)
 }
 

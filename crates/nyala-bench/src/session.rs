@@ -17,7 +17,7 @@ use super::measure::services::{RoleCpu, Services};
 use super::measure::{cpu, loopback};
 use super::plan::fill::Fill;
 use super::plan::{Phase, Workload};
-use super::report::{Cpu, Place, Report, Requests, Row, Setting};
+use super::report::{Backend, Cpu, Report, Requests, Row, Setting};
 use super::stop::Stop;
 use nyala_client::{Client, ClientConfig, ClientStats};
 use nyala_wire::map::Role;
@@ -46,7 +46,7 @@ struct Bench {
 
 /// A place with its threads.
 struct Ground<S> {
-    place: Place,
+    backend: Backend,
     site: Arc<S>,
     workers: Workers,
     daemon: Option<i32>,
@@ -116,8 +116,8 @@ fn failed(message: String) -> BenchError {
 }
 
 /// Name of the benchmark's directory of a place. Unlike any other run's.
-fn own_name(place: Place) -> String {
-    format!(".nyala-bench-{}-{}", place.name(), std::process::id())
+fn own_name(backend: Backend) -> String {
+    format!(".nyala-bench-{}-{}", backend.name(), std::process::id())
 }
 
 /// Runs workloads at all places that are wanted.
@@ -168,16 +168,16 @@ impl Bench {
         threads: usize,
     ) -> Result<(), BenchError> {
         let native = if sites.native {
-            let site = Native::new(self.client.clone(), own_name(Place::Native));
-            Some(Ground::new(Place::Native, site, threads, None)?)
+            let site = Native::new(self.client.clone(), own_name(Backend::Native));
+            Some(Ground::new(Backend::Native, site, threads, None)?)
         } else {
             None
         };
-        let posix = |place, path: &std::path::Path, daemon| {
-            Ground::new(place, Posix::new(path.join(own_name(place))), tasks, daemon)
+        let posix = |backend, path: &std::path::Path, daemon| {
+            Ground::new(backend, Posix::new(path.join(own_name(backend))), tasks, daemon)
         };
-        let mount = sites.mount.as_ref().map(|(path, daemon)| posix(Place::Mount, path, *daemon)).transpose()?;
-        let local = sites.local.as_ref().map(|path| posix(Place::Local, path, None)).transpose()?;
+        let mount = sites.mount.as_ref().map(|(path, daemon)| posix(Backend::Mount, path, *daemon)).transpose()?;
+        let local = sites.local.as_ref().map(|path| posix(Backend::Local, path, None)).transpose()?;
         for workload in workloads {
             if let Some(ground) = &native {
                 self.workload(ground, workload).await?;
@@ -194,14 +194,14 @@ impl Bench {
         if self.stop.wanted() {
             return Ok(());
         }
-        let place = ground.place.name();
+        let backend = ground.backend.name();
         let result = match ground.site.prepare(&workload.dirs).await {
             Ok(()) => self.phases(ground, workload).await,
-            Err(error) => Err(failed(format!("{} on {place}: {error}", workload.name))),
+            Err(error) => Err(failed(format!("{} on {backend}: {error}", workload.name))),
         };
         let cleaned = ground.site.clean_up().await;
         if let Err(error) = cleaned {
-            eprintln!("nyala bench: {place}: {error}; remove {} by hand", own_name(ground.place));
+            eprintln!("nyala bench: {backend}: {error}; remove {} by hand", own_name(ground.backend));
         }
         result
     }
@@ -215,14 +215,14 @@ impl Bench {
             if self.cold && phase.step.wants_cold_caches() {
                 if phase.warm {
                     let once = ground.workers.run(phase, &made, &self.content, self.limit, &self.stop).await;
-                    once.map_err(|error| failed(format!("{} on {}: {error}", phase.workload, ground.place.name())))?;
+                    once.map_err(|error| failed(format!("{} on {}: {error}", phase.workload, ground.backend.name())))?;
                 }
                 let dropped = tokio::task::spawn_blocking(caches::drop_caches).await;
                 if let Ok(Err(why)) = dropped {
                     self.note(&why);
                 }
             }
-            let what = || format!("{} {} on {}", phase.workload, phase.step.name(), ground.place.name());
+            let what = || format!("{} {} on {}", phase.workload, phase.step.name(), ground.backend.name());
             let done =
                 self.phase(ground, phase, &made).await.map_err(|error| failed(format!("{}: {error}", what())))?;
             if phase.step.makes() {
@@ -249,11 +249,11 @@ impl Bench {
         self.services.checkpoint().await?;
         let after = self.at_rest(ground).await?;
         let cpu = cpu_of(ground, &before, &after)?;
-        let requests = (ground.place == Place::Native).then(|| requests_of(&sent, &self.client.stats()));
+        let requests = (ground.backend == Backend::Native).then(|| requests_of(&sent, &self.client.stats()));
         self.rows.push(Row {
             workload: phase.workload,
             step: phase.step,
-            place: ground.place,
+            backend: ground.backend,
             tasks: phase.tasks,
             ops: outcome.latency.count(),
             items: outcome.items,
@@ -287,7 +287,7 @@ impl Bench {
             let now = self.clocks(ground).await?;
             let used = now.total_us().saturating_sub(last.total_us());
             last = now;
-            if used < IDLE_US || began.elapsed() >= REST || ground.place == Place::Local {
+            if used < IDLE_US || began.elapsed() >= REST || ground.backend == Backend::Local {
                 return Ok(last);
             }
         }
@@ -301,20 +301,20 @@ impl Clocks {
 }
 
 impl<S: Site> Ground<S> {
-    fn new(place: Place, site: S, threads: usize, daemon: Option<i32>) -> Result<Ground<S>, BenchError> {
+    fn new(backend: Backend, site: S, threads: usize, daemon: Option<i32>) -> Result<Ground<S>, BenchError> {
         let site = Arc::new(site);
         let workers = Workers::start(&site, threads).map_err(failed)?;
-        Ok(Ground { place, site, workers, daemon })
+        Ok(Ground { backend, site, workers, daemon })
     }
 }
 
 fn cpu_of<S>(ground: &Ground<S>, before: &Clocks, after: &Clocks) -> Result<Cpu, String> {
     let own_us = after.own_us - before.own_us;
-    if ground.place == Place::Local {
+    if ground.backend == Backend::Local {
         return Ok(Cpu { driver_us: Some(own_us), ..Cpu::default() });
     }
     let services = after.services.since(&before.services)?;
-    let native = ground.place == Place::Native;
+    let native = ground.backend == Backend::Native;
     let daemon = ground.daemon.map(|_| after.daemon_us.saturating_sub(before.daemon_us));
     Ok(Cpu {
         mgmt_us: Some(services.mgmt_us),

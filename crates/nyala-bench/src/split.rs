@@ -5,7 +5,7 @@
 
 use crate::plan::Step;
 use crate::report::aim::{Aim, at_most};
-use crate::report::{Place, Report, Row};
+use crate::report::{Backend, Report, Row};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const LIMIT: f64 = 1.1;
 /// The workload that counts.
 const WORKLOAD: &str = "shared";
 const STEPS: [Step; 3] = [Step::Create, Step::Stat, Step::Unlink];
-const PLACES: [Place; 2] = [Place::Native, Place::Mount];
+const BACKENDS: [Backend; 2] = [Backend::Native, Backend::Mount];
 
 /// An operation on a cluster.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -24,7 +24,8 @@ pub struct Operation {
     /// What was done.
     pub step: Step,
     /// Through what.
-    pub place: Place,
+    #[serde(rename = "place")]
+    pub backend: Backend,
     /// CPU time of all metadata services for an operation, microseconds, all rounds together.
     pub us: f64,
     /// By what it is on one server: the median of the rounds, and the least and the most.
@@ -53,8 +54,8 @@ pub struct Comparison {
 /// A round: a report for each cluster, by its number of metadata servers, the one with one server first.
 pub type Round = Vec<(u16, Report)>;
 
-fn find(report: &Report, step: Step, place: Place) -> Option<&Row> {
-    let same = |row: &&Row| row.workload == WORKLOAD && row.step == step && row.place == place;
+fn find(report: &Report, step: Step, backend: Backend) -> Option<&Row> {
+    let same = |row: &&Row| row.workload == WORKLOAD && row.step == step && row.backend == backend;
     report.rows.iter().find(same).filter(|row| row.items > 0)
 }
 
@@ -67,10 +68,10 @@ fn per_item(rows: &[&Row], of: impl Fn(&Row) -> f64) -> f64 {
 }
 
 /// One operation on the clusters with so many servers, over all rounds.
-fn operation(rounds: &[Round], servers: u16, step: Step, place: Place) -> Option<Operation> {
+fn operation(rounds: &[Round], servers: u16, step: Step, backend: Backend) -> Option<Operation> {
     let of = |round: &Round, servers| {
         let report = round.iter().find(|(number, _)| *number == servers).map(|(_, report)| report)?;
-        find(report, step, place).cloned()
+        find(report, step, backend).cloned()
     };
     let pairs: Vec<(Row, Row)> = rounds.iter().filter_map(|round| Some((of(round, 1)?, of(round, servers)?))).collect();
     let cost = |row: &Row| meta_us(row) / row.items as f64;
@@ -92,7 +93,7 @@ fn operation(rounds: &[Round], servers: u16, step: Step, place: Place) -> Option
     Some(Operation {
         servers,
         step,
-        place,
+        backend,
         us,
         ratio: (ratios[(ratios.len() - 1) / 2] + ratios[ratios.len() / 2]) / 2.0,
         least,
@@ -107,11 +108,11 @@ fn operation(rounds: &[Round], servers: u16, step: Step, place: Place) -> Option
 pub fn compare(rounds: &[Round]) -> Comparison {
     let (mut operations, mut wanted) = (Vec::new(), Vec::new());
     let sizes: Vec<u16> = rounds.first().into_iter().flatten().map(|(servers, _)| *servers).collect();
-    for (place, step) in PLACES.into_iter().flat_map(|place| STEPS.map(|step| (place, step))) {
+    for (backend, step) in BACKENDS.into_iter().flat_map(|backend| STEPS.map(|step| (backend, step))) {
         for &servers in &sizes {
-            let found = operation(rounds, servers, step, place);
+            let found = operation(rounds, servers, step, backend);
             if servers > 1 {
-                let what = format!("{} through {}, {servers} servers", step.name(), place.name());
+                let what = format!("{} through {}, {servers} servers", step.name(), backend.name());
                 let ratio = found.as_ref().map(|found| found.ratio);
                 let busiest = found.as_ref().map(|found| found.busiest);
                 let cost = at_most(&format!("metadata CPU per {what} ÷ one server"), ratio, LIMIT, "×");

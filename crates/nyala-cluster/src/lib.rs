@@ -30,7 +30,7 @@ pub mod placement;
 pub mod slots;
 pub mod state;
 pub mod states;
-pub mod words;
+pub mod word;
 
 mod apply;
 mod format;
@@ -50,7 +50,7 @@ pub use event::Event;
 pub use failure::FailureDetector;
 pub use group::group_diagnosis;
 pub use group::member_at::MemberAt;
-pub use group::plan::{GroupWish, plan_groups};
+pub use group::plan::{GroupRequest, plan_groups};
 pub use leader::LeaderState;
 pub use lease_ledger::LeaseLedger;
 pub use limits::{DEFAULT_POOL, MAX_ADDRESSES, MAX_NODES, MAX_TARGETS_PER_NODE, SLOTS_PER_TARGET};

@@ -7,7 +7,7 @@ use nyala_raid::{Effect, Reply};
 /// What does the effects of one drive, one after the other.
 pub trait DriveAccess: Send + Sync {
     /// Where it is, for messages.
-    fn place(&self) -> &str;
+    fn location(&self) -> &str;
     /// Whether it is still where it was.
     fn is_there(&self) -> bool;
     /// Bytes in all, and free ones; none if that is not known.

@@ -100,7 +100,7 @@ impl Behind {
     }
 
     /// It has left: what it had and was not synced may be gone.
-    pub fn left(&mut self) {
+    pub fn forget_unsynced(&mut self) {
         self.given.clear();
     }
 }
@@ -140,7 +140,7 @@ mod tests {
         let mut behind = Behind::default();
         behind.note(stripe(1));
         behind.give(stripe(1));
-        behind.left();
+        behind.forget_unsynced();
         behind.give_all(stripe(5)..stripe(0));
         assert_eq!((behind.of(stripe(1)), behind.count(), behind.has_all()), (Missed::Writes, 1, false));
     }

@@ -2,8 +2,8 @@
 
 //! Names of files that lie on a set, with their objects and lengths: one object of the set has the list, twice (`docs/format-raid.md`).
 //!
-//! **Failure model.** The list is written whole, in turns to one of two places, so that a power cut or a death of the process in the middle of a write leaves the
-//! one before. A place is written over only when the list in the other one is durable. A list that is cut off or changed does not match its checksum; without any
+//! **Failure model.** The list is written whole, in turns to one of two slots, so that a power cut or a death of the process in the middle of a write leaves the
+//! one before. A slot is written over only when the list in the other one is durable. A list that is cut off or changed does not match its checksum; without any
 //! that does the directory is refused, since an empty one would hide what was there. Removed files stay on the list until their content
 //! is gone for good, which can be begun again.
 
@@ -12,8 +12,8 @@ use crate::set::DriveSet;
 use nyala_raid::ObjectId;
 use std::collections::BTreeMap;
 
-/// Bytes of each of the two places.
-pub(crate) const PLACE_BYTES: u64 = 256 << 10;
+/// Bytes of each of the two slots.
+pub(crate) const SLOT_BYTES: u64 = 256 << 10;
 const MAGIC: [u8; 8] = *b"NYALADR1";
 /// Magic, generation, number of the next object, bytes of the entries.
 pub(crate) const HEAD_BYTES: usize = 28;
@@ -64,7 +64,7 @@ impl Listing {
         out
     }
 
-    /// From a place; `None` if there is no whole list.
+    /// From a slot; `None` if there is no whole list.
     pub fn decode(bytes: &[u8]) -> Option<Listing> {
         let (head, rest) = bytes.split_at_checked(HEAD_BYTES)?;
         let number = |at: usize| Some(u64::from_le_bytes(head.get(at..at + 8)?.try_into().ok()?));
@@ -97,13 +97,13 @@ impl Listing {
 }
 
 /// Where a list with this generation lies.
-fn place(generation: u64) -> u64 {
-    generation % 2 * PLACE_BYTES
+fn slot_offset(generation: u64) -> u64 {
+    generation % 2 * SLOT_BYTES
 }
 
 /// The newest list of a set; a new one makes its first, durably.
 pub(crate) fn load(set: &DriveSet, new: bool) -> Result<Listing, SetError> {
-    let bytes = |number: u64| set.read(object(0), place(number)..place(number) + PLACE_BYTES);
+    let bytes = |number: u64| set.read(object(0), slot_offset(number)..slot_offset(number) + SLOT_BYTES);
     let found = [bytes(0)?, bytes(1)?].into_iter().filter_map(|bytes| Listing::decode(&bytes));
     match found.max_by_key(|list| list.generation) {
         Some(list) => Ok(list),
@@ -120,10 +120,10 @@ pub(crate) fn load(set: &DriveSet, new: bool) -> Result<Listing, SetError> {
 /// Writes a list; the one before must be durable.
 pub(crate) fn store(set: &DriveSet, list: &Listing) -> Result<(), SetError> {
     let bytes = list.encode();
-    if bytes.len() as u64 > PLACE_BYTES {
+    if bytes.len() as u64 > SLOT_BYTES {
         return Err(SetError::TooManyFiles);
     }
-    set.write(object(0), place(list.generation), &bytes)
+    set.write(object(0), slot_offset(list.generation), &bytes)
 }
 
 #[cfg(test)]

@@ -37,20 +37,20 @@ impl Drive {
     }
 
     /// Of its parts.
-    pub fn new(files: Arc<dyn DriveFiles>, table: Store, place: &str) -> Drive {
-        Drive(Arc::new(LocalDrive { files, table, place: place.to_owned() }))
+    pub fn new(files: Arc<dyn DriveFiles>, table: Store, location: &str) -> Drive {
+        Drive(Arc::new(LocalDrive { files, table, location: location.to_owned() }))
     }
 
     /// A drive in a directory. `create` makes what is in it; then it has to be empty.
     pub fn open(dir: &Path, create: bool) -> Result<Drive, SetError> {
-        let place = dir.display().to_string();
-        let wrong = |error| SetError::Directory { place: place.clone(), error };
+        let location = dir.display().to_string();
+        let wrong = |error| SetError::Directory { location: location.clone(), error };
         let make = |path: &Path| DirBuilder::new().recursive(true).mode(0o700).create(path);
         if create {
             make(dir).map_err(wrong)?;
             std::fs::read_dir(dir).map_err(wrong)?;
             if !is_empty(dir) {
-                return Err(SetError::NotEmpty { place });
+                return Err(SetError::NotEmpty { location });
             }
             make(&dir.join("objects")).and_then(|()| make(&dir.join("table"))).map_err(wrong)?;
         }
@@ -63,13 +63,13 @@ impl Drive {
             ..Options::default()
         };
         let table = Store::open(&dir.join("table"), options);
-        let (table, _) = table.map_err(|error| SetError::Table { place: place.clone(), error })?;
-        Ok(Drive::new(Arc::new(objects), table, &place))
+        let (table, _) = table.map_err(|error| SetError::Table { location: location.clone(), error })?;
+        Ok(Drive::new(Arc::new(objects), table, &location))
     }
 
     /// Where it is.
-    pub fn place(&self) -> &str {
-        self.0.place()
+    pub fn location(&self) -> &str {
+        self.0.location()
     }
 
     /// Whether it is still where it was.
@@ -96,7 +96,7 @@ impl Drive {
     pub fn superblock(&self) -> Result<Option<Superblock>, SetError> {
         match self.run(Effect::Get { member: 0, key: key::SUPERBLOCK.to_vec() }) {
             Reply::Value(found) => Ok(found.and_then(|bytes| Superblock::decode(&bytes))),
-            _ => Err(SetError::Unreadable { place: self.place().to_owned() }),
+            _ => Err(SetError::Unreadable { location: self.location().to_owned() }),
         }
     }
 

@@ -11,32 +11,32 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum SetError {
     /// A drive's directory cannot be used.
-    #[error("{place} cannot be used as a drive: {error}")]
+    #[error("{location} cannot be used as a drive: {error}")]
     Directory {
         /// The directory.
-        place: String,
+        location: String,
         /// Why.
         error: io::Error,
     },
     /// A drive's directory has something in it.
-    #[error("{place} is not empty: a new drive needs an empty directory")]
+    #[error("{location} is not empty: a new drive needs an empty directory")]
     NotEmpty {
         /// The directory.
-        place: String,
+        location: String,
     },
     /// A drive's table cannot be used.
-    #[error("the table of the drive {place} cannot be used: {error}")]
+    #[error("the table of the drive {location} cannot be used: {error}")]
     Table {
         /// The directory.
-        place: String,
+        location: String,
         /// Why.
         error: StoreError,
     },
     /// A drive's table cannot be read; the log says why.
-    #[error("the drive {place} cannot be read")]
+    #[error("the drive {location} cannot be read")]
     Unreadable {
         /// Where it is.
-        place: String,
+        location: String,
     },
     /// Somebody else has opened the set.
     #[error("another service has taken the set over: it has stopped here")]
@@ -78,10 +78,10 @@ pub enum SetError {
         why: &'static str,
     },
     /// A drive cannot come back.
-    #[error("the drive {place} cannot come back to its set: {why}")]
+    #[error("the drive {location} cannot come back to its set: {why}")]
     Return {
         /// The directory.
-        place: String,
+        location: String,
         /// Why.
         why: &'static str,
     },

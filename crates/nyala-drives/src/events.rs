@@ -34,7 +34,7 @@ pub(crate) fn happened(set: &Core, event: Event, stripe: Option<StripeId>) -> Re
     let mut events = vec![event];
     while let Some(event) = events.pop() {
         if let Event::Failed { members } = &event {
-            members.iter().for_each(|member| set.state.lock().behind[*member].left());
+            members.iter().for_each(|member| set.state.lock().behind[*member].forget_unsynced());
         }
         let actions = set.state.lock().members.handle(now_ms, event);
         for action in actions {

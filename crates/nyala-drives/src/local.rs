@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub(crate) struct LocalDrive {
     pub files: Arc<dyn DriveFiles>,
     pub table: Store,
-    pub place: String,
+    pub location: String,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -30,8 +30,8 @@ enum DriveError {
 }
 
 impl DriveAccess for LocalDrive {
-    fn place(&self) -> &str {
-        &self.place
+    fn location(&self) -> &str {
+        &self.location
     }
 
     fn is_there(&self) -> bool {
@@ -44,7 +44,7 @@ impl DriveAccess for LocalDrive {
 
     fn run(&self, effect: Effect) -> Reply {
         self.attempt(effect).unwrap_or_else(|error| {
-            tracing::warn!(drive = %self.place, %error, "a drive failed");
+            tracing::warn!(drive = %self.location, %error, "a drive failed");
             Reply::Failed
         })
     }

@@ -47,7 +47,7 @@ pub(crate) fn open(drives: Vec<Drive>, force: bool, limit: ErrorLimit, threads: 
     for drive in drives {
         match drive.superblock()? {
             Some(superblock) => known.push((superblock, drive)),
-            None => tracing::warn!(drive = drive.place(), "has no superblock and is left out"),
+            None => tracing::warn!(drive = drive.location(), "has no superblock and is left out"),
         }
     }
     let found: Vec<Superblock> = known.iter().map(|(superblock, _)| superblock.clone()).collect();
@@ -56,10 +56,10 @@ pub(crate) fn open(drives: Vec<Drive>, force: bool, limit: ErrorLimit, threads: 
     let runners = Runners::new(volume.geometry().drives(), threads);
     for (superblock, drive) in known {
         let member = assembled.superblock.members.iter().position(|member| member.drive == superblock.drive);
-        let place = drive.place().to_owned();
+        let location = drive.location().to_owned();
         if let Some(member) = member {
             let started = runners.set(member, drive);
-            started.map_err(|error| SetError::Directory { place, error })?;
+            started.map_err(|error| SetError::Directory { location, error })?;
         }
     }
     let state = State::new(Members::new(assembled.superblock, limit), 0, Scrub::default());

@@ -39,8 +39,8 @@ pub(crate) fn replace(set: &Core, member: usize, drive: Drive, id: DriveId) -> R
     }
     failed(set, &[member], None)?;
     let _alone = set.gate.write();
-    let place = drive.place().to_owned();
-    set.runners.set(member, drive).map_err(|error| SetError::Directory { place, error })?;
+    let location = drive.location().to_owned();
+    set.runners.set(member, drive).map_err(|error| SetError::Directory { location, error })?;
     happened(set, Event::Replaced { member, drive: id }, None)
 }
 

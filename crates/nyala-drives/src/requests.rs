@@ -75,7 +75,7 @@ fn write_part(set: &Core, part: &StripePart, bytes: &[u8]) -> Result<bool, SetEr
         let (mode, uses) = {
             let mut state = set.state.lock();
             let uses = state.uses(stripe);
-            state.wrote(stripe, &uses);
+            state.note_write(stripe, &uses);
             (WriteMode { number: state.next(), open: state.open.contains(&stripe) }, uses)
         };
         let written = set.finish(set.volume.write(part, bytes.to_vec(), mode, |member| uses[member]));

@@ -18,8 +18,8 @@ use nyala_raid::member::MemberState;
 
 /// Gives a missing member its drive back; gives its number. It catches up then.
 pub(crate) fn returned(set: &Core, drive: Drive) -> Result<usize, SetError> {
-    let place = drive.place().to_owned();
-    let refuse = |why| SetError::Return { place: place.clone(), why };
+    let location = drive.location().to_owned();
+    let refuse = |why| SetError::Return { location: location.clone(), why };
     let own = drive.superblock()?.ok_or_else(|| refuse("it has no superblock"))?;
     let _one = set.checkpoints.lock();
     let _alone = set.gate.write();
@@ -39,7 +39,7 @@ pub(crate) fn returned(set: &Core, drive: Drive) -> Result<usize, SetError> {
         return Err(refuse("it was in use without the other drives, which know nothing of that"));
     }
     let had = own.members.get(member).map_or(MemberState::CatchingUp, |own| own.state);
-    set.runners.set(member, drive).map_err(|error| SetError::Directory { place: place.clone(), error })?;
+    set.runners.set(member, drive).map_err(|error| SetError::Directory { location: location.clone(), error })?;
     let joined = settle(set, member).and_then(|()| happened(set, Event::Returned { member, had }, None));
     if joined.is_err() || set.state.lock().members.state(member) == MemberState::Missing {
         set.runners.release(member);

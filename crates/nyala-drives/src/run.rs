@@ -20,7 +20,7 @@ pub(crate) struct Runners {
     runners: Mutex<Vec<Option<Runner>>>,
     drives: Mutex<Vec<Option<Drive>>>,
     /// Where they are, or were.
-    places: Mutex<Vec<Option<String>>>,
+    locations: Mutex<Vec<Option<String>>>,
     latencies: Mutex<Latencies>,
     threads: bool,
 }
@@ -29,8 +29,8 @@ impl Runners {
     pub fn new(members: usize, threads: bool) -> Runners {
         let runners = Mutex::new((0..members).map(|_| None).collect());
         let drives = Mutex::new(vec![None; members]);
-        let places = Mutex::new(vec![None; members]);
-        Runners { runners, drives, places, latencies: Mutex::new(Latencies::new(members)), threads }
+        let locations = Mutex::new(vec![None; members]);
+        Runners { runners, drives, locations, latencies: Mutex::new(Latencies::new(members)), threads }
     }
 
     /// Gives a member its drive.
@@ -38,7 +38,7 @@ impl Runners {
         let kept = drive.clone();
         let runner = if self.threads { Runner::thread(member, drive)? } else { Runner::Inline(drive) };
         self.runners.lock()[member] = Some(runner);
-        self.places.lock()[member] = Some(kept.place().to_owned());
+        self.locations.lock()[member] = Some(kept.location().to_owned());
         self.drives.lock()[member] = Some(kept);
         Ok(())
     }
@@ -52,8 +52,8 @@ impl Runners {
     }
 
     /// Where a member's drive is, or was.
-    pub fn place(&self, member: usize) -> Option<String> {
-        self.places.lock().get(member).cloned().flatten()
+    pub fn location(&self, member: usize) -> Option<String> {
+        self.locations.lock().get(member).cloned().flatten()
     }
 
     /// A member's drive.

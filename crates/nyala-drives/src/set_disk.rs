@@ -97,7 +97,7 @@ impl LogDisk for SetDisk {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         format!("{} on drive set {:032x}", self.prefix.trim_end_matches('/'), self.files.set().superblock().set.0)
     }
 }

@@ -88,7 +88,7 @@ impl State {
     }
 
     /// A stripe was written with these uses, or may have been.
-    pub fn wrote(&mut self, stripe: StripeId, uses: &[Use]) {
+    pub fn note_write(&mut self, stripe: StripeId, uses: &[Use]) {
         self.recent.insert(stripe);
         let geometry = &self.members.superblock().geometry;
         let group = geometry.members(geometry.group(stripe));

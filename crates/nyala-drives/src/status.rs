@@ -13,7 +13,7 @@ use nyala_raid::{ObjectId, StripeId, key};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberStatus {
     /// Where its drive is, or was; none if none was there since the set was opened.
-    pub place: Option<String>,
+    pub location: Option<String>,
     /// The set has a drive there, which may have failed.
     pub is_held: bool,
     /// Its state.
@@ -28,7 +28,7 @@ pub struct MemberStatus {
 pub(crate) fn members(set: &Core) -> Vec<MemberStatus> {
     let state = set.state.lock();
     let status = |member: usize| MemberStatus {
-        place: set.runners.place(member),
+        location: set.runners.location(member),
         is_held: set.runners.drive(member).is_some(),
         state: state.members.state(member),
         missed: state.behind[member].count() as u64,

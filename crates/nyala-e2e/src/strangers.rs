@@ -19,7 +19,7 @@ const NEW: usize = 50;
 const CONNECT: Duration = Duration::from_millis(500);
 
 /// The first bytes that they send: nothing, half a greeting, half a header, and a length that nobody can mean.
-const WORDS: [&[u8]; 4] = [b"", b"NYHS", b"GET /api/v1/nodes HTTP/1.1\r\nHost: x\r\nX-Wait: ", &[0xff; 64]];
+const FIRST_BYTES: [&[u8]; 4] = [b"", b"NYHS", b"GET /api/v1/nodes HTTP/1.1\r\nHost: x\r\nX-Wait: ", &[0xff; 64]];
 
 /// What came of it.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ pub fn run(address: SocketAddr, count: usize, stop: &Path) -> Opened {
         retain_open(&mut open);
         for _ in 0..NEW.min(count - open.len()) {
             number += 1;
-            match connect(address, WORDS[number % WORDS.len()]) {
+            match connect(address, FIRST_BYTES[number % FIRST_BYTES.len()]) {
                 Ok(stream) => {
                     opened.made += 1;
                     open.push(stream);

@@ -14,12 +14,12 @@
 pub mod classes;
 pub mod compare;
 pub mod finding;
+pub mod locations;
 pub mod looked;
 pub mod loops;
 pub mod mirrors;
 pub mod object;
 pub mod pass;
-pub mod places;
 pub mod report;
 pub mod servers;
 pub mod sort;

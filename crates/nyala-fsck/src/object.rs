@@ -2,7 +2,7 @@
 
 //! All that is known of one inode.
 
-use crate::places::{ChunkAt, NameAt};
+use crate::locations::{ChunkAt, NameAt};
 use nyala_wire::check::{Fact, InodeFact};
 use nyala_wire::fragments::CookieRange;
 use nyala_wire::map::ClusterMap;

@@ -6,9 +6,9 @@
 //! a time. None of it grows with the number of names.
 
 use crate::compare::{compare, compare_servers};
+use crate::locations::ChunkAt;
 use crate::looked::{Counts, Looked};
 use crate::loops::Loops;
-use crate::places::ChunkAt;
 use crate::report::{Findings, Scope};
 use crate::servers::Servers;
 use crate::sort::Scratch;

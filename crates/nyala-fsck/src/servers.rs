@@ -9,7 +9,7 @@ use nyala_wire::{InodeId, SessionId, Slot, TargetId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Things of a kind that are kept.
-const KEPT: usize = 10_000;
+const MAX_PER_KIND: usize = 10_000;
 
 /// One server.
 #[derive(Clone, Debug, Default)]
@@ -56,14 +56,16 @@ impl Server {
     /// Takes in what is not about an inode.
     pub fn take(&mut self, fact: ServerFact) {
         match fact {
-            ServerFact::Prepared { tx } if self.prepared.len() < KEPT => drop(self.prepared.insert(tx)),
-            ServerFact::Committed { number, waits_for } if self.committed.len() < KEPT => {
+            ServerFact::Prepared { tx } if self.prepared.len() < MAX_PER_KIND => drop(self.prepared.insert(tx)),
+            ServerFact::Committed { number, waits_for } if self.committed.len() < MAX_PER_KIND => {
                 self.committed.insert(number, waits_for);
             }
-            ServerFact::StrayReplies { session } if self.stray_replies.len() < KEPT => {
+            ServerFact::StrayReplies { session } if self.stray_replies.len() < MAX_PER_KIND => {
                 self.stray_replies.insert(session);
             }
-            ServerFact::Unreadable { key } if self.unreadable.len() < KEPT => drop(self.unreadable.insert(key.into())),
+            ServerFact::Unreadable { key } if self.unreadable.len() < MAX_PER_KIND => {
+                self.unreadable.insert(key.into());
+            }
             ServerFact::NextSequence { slot, next } => drop(self.next.insert(slot, next)),
             ServerFact::Count { inodes } => self.count = Some(inodes),
             _ => {}

@@ -2,8 +2,8 @@
 
 //! What was stated, on its way to be sorted by inode.
 
+use crate::locations::ChunkAt;
 use crate::loops::{Loops, Pairs};
-use crate::places::ChunkAt;
 use crate::sort::{Scratch, Sorted, Sorter};
 use crate::stated::Stated;
 use nyala_wire::check::Fact;

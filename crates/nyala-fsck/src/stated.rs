@@ -2,7 +2,7 @@
 
 //! Facts as they are sorted: by inode.
 
-use crate::places::ChunkAt;
+use crate::locations::ChunkAt;
 use minicbor::{Decode, Encode};
 use nyala_wire::check::Fact;
 use nyala_wire::{InodeId, TargetId, codec};

@@ -35,7 +35,7 @@ fn peak() -> u64 {
 }
 
 /// The server of an inode's slot.
-fn home(inode: InodeId) -> TargetId {
+fn server_of(inode: InodeId) -> TargetId {
     map().slot_target(inode.slot()).unwrap()
 }
 
@@ -43,10 +43,10 @@ fn directory(pass: &mut Pass, number: u64, files: u64) {
     // Directories hang from each other, ten from each.
     let of = |number: u64| if number == 0 { InodeId::ROOT } else { inode((number % 128) as u16, 1_000_000 + number) };
     let (this, above) = (of(number), of(number.saturating_sub(1) / 10));
-    let meta = home(this);
-    pass.meta(home(above), Fact::Listed { dir: above, entries: 1, subdirs: 1 }).unwrap();
+    let meta = server_of(this);
+    pass.meta(server_of(above), Fact::Listed { dir: above, entries: 1, subdirs: 1 }).unwrap();
     let (kind, misplaced) = (FileKind::Directory, false);
-    pass.meta(home(above), Fact::Name { inode: this, dir: above, cookie: number << 8, kind, misplaced, of: None })
+    pass.meta(server_of(above), Fact::Name { inode: this, dir: above, cookie: number << 8, kind, misplaced, of: None })
         .unwrap();
     let mut own = dir(this, above, files, 0);
     let children = (number * 10 + 1..=number * 10 + 10).filter(|child| *child < pass_directories()).count() as u64;
@@ -79,7 +79,7 @@ fn pass_directories() -> u64 {
 fn memory_does_not_grow_with_names() {
     let (directories, began, before) = (pass_directories(), Instant::now(), peak());
     let mut pass = Pass::new(Arc::new(map()), Box::new(Files), LIMIT);
-    pass.meta(home(InodeId::ROOT), Fact::Inode(Box::new(dir(InodeId::ROOT, InodeId::ROOT, 10, 10)))).unwrap();
+    pass.meta(server_of(InodeId::ROOT), Fact::Inode(Box::new(dir(InodeId::ROOT, InodeId::ROOT, 10, 10)))).unwrap();
     // The root's own, which `directory` makes for 0, is this one.
     (1..directories).for_each(|number| directory(&mut pass, number, IN_ONE));
     pass.listed(TargetId(101));

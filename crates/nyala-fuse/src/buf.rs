@@ -90,12 +90,12 @@ pub(crate) struct PoolBuf {
 }
 
 impl PoolBuf {
-    /// The room for a request.
-    pub(crate) fn room(&mut self) -> &mut [u8] {
+    /// The space for a request.
+    pub(crate) fn request_space(&mut self) -> &mut [u8] {
         self.mapping.as_mut().map_or(&mut [], |mapping| &mut mapping.bytes_mut()[START..])
     }
 
-    /// Says how many bytes of the room hold the request.
+    /// Says how many bytes of the space hold the request.
     pub(crate) fn set_filled(&mut self, bytes: usize) {
         self.filled = bytes.min(self.shelf.request_bytes);
     }
@@ -201,8 +201,8 @@ mod tests {
     fn write_data_starts_on_a_page_and_is_not_copied() {
         let pool = BufPool::new(1 << 20, 2, 2);
         let mut buf = take(&pool);
-        assert!(buf.room().len() >= 80 + (1 << 20));
-        buf.room()[80..84].copy_from_slice(b"data");
+        assert!(buf.request_space().len() >= 80 + (1 << 20));
+        buf.request_space()[80..84].copy_from_slice(b"data");
         buf.set_filled(84);
         let before = buf.filled()[80..].as_ptr();
         let data = WriteData::new(Buf::Pooled(buf), 80, 84);

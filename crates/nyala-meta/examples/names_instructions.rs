@@ -21,9 +21,9 @@ use support::{Logic, new_tables};
 /// Files that are there before.
 const FILES: u64 = 1000;
 /// Files that one request stores, where it stores several.
-const TOGETHER: u64 = 16;
+const BATCH: u64 = 16;
 /// So often there is something to do.
-const MOST: u64 = FILES / TOGETHER;
+const MOST: u64 = FILES / BATCH;
 const SESSION: SessionId = SessionId(1);
 
 struct Server {
@@ -56,7 +56,7 @@ fn op(what: &str, n: u64) -> Option<MetaOp> {
         "name-getattr" => MetaOp::GetAttr { inode: inode(n) },
         "name-put-4kib" => MetaOp::PutInline(put(n, 4096)),
         "name-put-16-of-4kib" => {
-            MetaOp::PutInlines { puts: (TOGETHER * n..TOGETHER * (n + 1)).map(|n| put(n, 4096)).collect() }
+            MetaOp::PutInlines { puts: (BATCH * n..BATCH * (n + 1)).map(|n| put(n, 4096)).collect() }
         }
         "name-unlink" => MetaOp::Unlink { parent, name: name(n) },
         _ => return None,

@@ -7,7 +7,7 @@
 //! shown is of both. A reading adds the threads up, and so do their bounds.
 
 use crate::shards::{SHARDS, own_shard};
-use crate::space_saving::{Heavy, PLACES, SpaceSaving};
+use crate::space_saving::{Heavy, MAX_KEYS, SpaceSaving};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -108,7 +108,7 @@ impl Busiest {
                 sketch.listed().for_each(|heavy| add_up(&mut all, heavy));
             }
         }
-        Top { keys: heaviest(all, most.min(PLACES)), missed }
+        Top { keys: heaviest(all, most.min(MAX_KEYS)), missed }
     }
 }
 

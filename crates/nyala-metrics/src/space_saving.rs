@@ -8,7 +8,7 @@
 //! - it is not listed, and `t <= missed`, which is the smallest count, and at most `W / K`.
 
 /// Keys that are counted.
-pub const PLACES: usize = 256;
+pub const MAX_KEYS: usize = 256;
 
 /// A key that is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,14 +28,14 @@ pub struct Heavy {
 pub(crate) struct SpaceSaving {
     used: usize,
     /// Apart from the rest: they are looked through for each addition.
-    keys: [u64; PLACES],
-    counts: [u64; PLACES],
-    others: [(u64, u64); PLACES],
+    keys: [u64; MAX_KEYS],
+    counts: [u64; MAX_KEYS],
+    others: [(u64, u64); MAX_KEYS],
 }
 
 impl SpaceSaving {
     pub const fn new() -> SpaceSaving {
-        SpaceSaving { used: 0, keys: [0; PLACES], counts: [0; PLACES], others: [(0, 0); PLACES] }
+        SpaceSaving { used: 0, keys: [0; MAX_KEYS], counts: [0; MAX_KEYS], others: [(0, 0); MAX_KEYS] }
     }
 
     /// So much more of a key, `part` of it of the one kind.
@@ -49,7 +49,7 @@ impl SpaceSaving {
     }
 
     fn take_place(&mut self, key: u64) -> usize {
-        let place = match self.used < PLACES {
+        let place = match self.used < MAX_KEYS {
             true => {
                 self.used += 1;
                 self.used - 1
@@ -82,7 +82,7 @@ impl SpaceSaving {
 
     /// A key that is not listed weighs no more than this.
     pub fn missed(&self) -> u64 {
-        if self.used < PLACES { 0 } else { self.counts.iter().copied().min().unwrap_or(0) }
+        if self.used < MAX_KEYS { 0 } else { self.counts.iter().copied().min().unwrap_or(0) }
     }
 
     /// Nothing is counted any more.

@@ -44,7 +44,7 @@ pub(crate) struct Core {
     /// No candidate gets a vote before, milliseconds.
     pub votes_from_ms: u64,
     /// Held by whoever changes the set of management nodes.
-    pub changing: tokio::sync::Mutex<()>,
+    pub membership_lock: tokio::sync::Mutex<()>,
     /// Nodes that are being made members.
     pub joining: Mutex<BTreeSet<u64>>,
     /// What the leader remembers and decides by itself; of a node that does not lead it means nothing.
@@ -120,7 +120,7 @@ impl Core {
             receiver,
             votes_from_ms: monotonic_ms() + times.election_max_ms,
             times,
-            changing: tokio::sync::Mutex::default(),
+            membership_lock: tokio::sync::Mutex::default(),
             joining: Mutex::default(),
             leader: Mutex::new(LeaderState::new(0, 0)),
             counters: Counters::default(),

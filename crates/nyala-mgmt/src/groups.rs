@@ -8,7 +8,7 @@
 //! the rest.
 
 use crate::core::{Core, Refusal};
-use nyala_cluster::{ClusterError, Command, GroupWish, MemberAt, Thing, Trigger, plan_groups};
+use nyala_cluster::{ClusterError, Command, GroupRequest, MemberAt, Thing, Trigger, plan_groups};
 use nyala_wire::map::{Consistency, Role};
 use nyala_wire::mgmt::GroupOrder;
 use nyala_wire::pool_orders::PoolOrder;
@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 pub(crate) async fn carry_out(core: &Core, order: GroupOrder) -> Result<(), Refusal> {
     let command = match order {
         GroupOrder::CreateAll { kind, members, ignore_space, ignore_uneven } => {
-            let wish = GroupWish { kind, members: members.into(), ignore_space, ignore_uneven };
-            return create_all(core, &wish).await;
+            let request = GroupRequest { kind, members: members.into(), ignore_space, ignore_uneven };
+            return create_all(core, &request).await;
         }
         GroupOrder::Create { group, kind, members } => Command::CreateGroup { group, kind, members },
         GroupOrder::Remove { group, content_gone } => {
@@ -91,14 +91,14 @@ fn known(core: &Core, group: GroupId) -> Result<u32, Refusal> {
     found.ok_or(Refusal::Cluster(ClusterError::NoGroup { group }))
 }
 
-async fn create_all(core: &Core, wish: &GroupWish) -> Result<(), Refusal> {
+async fn create_all(core: &Core, request: &GroupRequest) -> Result<(), Refusal> {
     let sizes: BTreeMap<TargetId, u64> = {
         let leader = core.leader.lock();
         leader.capacities().iter().map(|(target, capacity)| (*target, capacity.total_bytes)).collect()
     };
-    let groups = plan_groups(&core.view.state(), wish, &sizes)?;
+    let groups = plan_groups(&core.view.state(), request, &sizes)?;
     for members in groups {
-        core.propose(Command::CreateGroup { group: GroupId(0), kind: wish.kind, members }).await?;
+        core.propose(Command::CreateGroup { group: GroupId(0), kind: request.kind, members }).await?;
     }
     Ok(())
 }

@@ -151,7 +151,7 @@ async fn bring_in(core: &Core, id: u64) {
 /// False if there is nothing to do, or another change is under way.
 async fn learn_and_vote(core: &Core, id: u64) -> Result<bool, String> {
     let wanted = {
-        let Ok(_turn) = core.changing.try_lock() else { return Ok(false) };
+        let Ok(_turn) = core.membership_lock.try_lock() else { return Ok(false) };
         let now = Now::of(core);
         let Membership { voters, nodes, joint, .. } = &now.membership;
         if core.check_leading().is_err() || *joint || voters.contains(&id) {
@@ -175,7 +175,7 @@ async fn learn_and_vote(core: &Core, id: u64) -> Result<bool, String> {
         "the new node has what was decided",
     );
     caught_up.await.map_err(|e| e.to_string())?;
-    let Ok(_turn) = core.changing.try_lock() else { return Ok(false) };
+    let Ok(_turn) = core.membership_lock.try_lock() else { return Ok(false) };
     let now = Now::of(core).membership;
     let belongs = mgmt_nodes(&core.view.state()).any(|node| u64::from(node.id.0) == id);
     if core.check_leading().is_err() || now.joint || now.voters.contains(&id) || !belongs {
@@ -193,7 +193,7 @@ pub(crate) async fn remove(core: &Core, node: NodeId) -> Result<MgmtReply, WireE
         return Err(ErrorCode::INVALID.with(format!("node {node} ({}) is not a management node", record.alias)));
     }
     let id = u64::from(node.0);
-    let turn = core.changing.try_lock();
+    let turn = core.membership_lock.try_lock();
     let turn = turn.map_err(|_| ErrorCode::BUSY.with("another change of the management nodes is under way"))?;
     match Now::of(core).membership.check_removal(id, |id| is_reachable(core, id)) {
         Ok(()) => {}
@@ -252,7 +252,7 @@ pub(crate) async fn reconcile(core: &Core) {
     loop {
         tokio::time::sleep(RECONCILE_EVERY).await;
         if core.check_leading().is_ok()
-            && let Ok(_turn) = core.changing.try_lock()
+            && let Ok(_turn) = core.membership_lock.try_lock()
         {
             align(core).await;
         }

@@ -12,7 +12,7 @@ use crate::raft::peers::Peers;
 use crate::raft::rpc::Receiver;
 use crate::raft::{self, Raft};
 use crate::rest::tls::{self, Spoken, Tls};
-use crate::rest::{self, Served, Tokens};
+use crate::rest::{self, RestListener, Tokens};
 use crate::service::MgmtService;
 use crate::web::{Locator, Sampler};
 use crate::{MgmtConfig, MgmtError, bootstrap, liveness, members, metrics, re_register};
@@ -47,7 +47,7 @@ pub struct Mgmt {
     config: MgmtConfig,
     handshake: HandshakeConfig,
     server: Server,
-    rest: Served,
+    rest: RestListener,
     tokens: Tokens,
     scrapes: Scrapes,
     slow: SlowOperations,
@@ -101,7 +101,7 @@ impl Mgmt {
         };
         let rest = listen().map_err(|cause| MgmtError::RestListen { address: config.rest_listen, cause })?;
         let tls = encrypted(&spoken, &config, &directory.path)?.map(Arc::new);
-        let rest = Served { listener: rest, tls, secret: handshake.secret.clone() };
+        let rest = RestListener { listener: rest, tls, secret: handshake.secret.clone() };
         let scrapes = Scrapes::at(config.metrics)?;
         Ok(Mgmt { directory, config, handshake, server, rest, tokens, scrapes, slow })
     }

@@ -39,12 +39,12 @@ pub struct InfluxConfig {
     /// The database's address.
     pub url: Url,
     /// Which interface it has.
-    pub place: Place,
+    pub destination: InfluxDestination,
 }
 
-/// A place in a database.
+/// Where in a database points are written.
 #[derive(Clone, Debug)]
-pub enum Place {
+pub enum InfluxDestination {
     /// InfluxDB 1: `/write?db=`.
     Database {
         /// Its name.

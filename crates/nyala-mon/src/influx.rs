@@ -6,7 +6,7 @@
 //! not accept, a bucket that it does not have: those are failures that an operator can mend, and are tried again. Of version 1, a
 //! database that is missing is made.
 
-use crate::config::{InfluxConfig, MonError, Place};
+use crate::config::{InfluxConfig, InfluxDestination, MonError};
 use crate::http::{self, Ask};
 use crate::logic::outbox::{Answer, Batch};
 use crate::secrets::read_secret;
@@ -39,8 +39,8 @@ impl InfluxConfig {
 impl Influx {
     /// Reads the files with secrets.
     pub fn new(config: InfluxConfig) -> Result<Influx, MonError> {
-        let (path, create, authorization) = match config.place {
-            Place::Database { name, user } => {
+        let (path, create, authorization) = match config.destination {
+            InfluxDestination::Database { name, user } => {
                 let user = user.map(|(user, file)| Ok::<_, MonError>((user, read_secret(&file)?))).transpose()?;
                 let quoted = name.replace('\\', "\\\\").replace('"', "\\\"");
                 let create = format!("/query?q={}", encoded(&format!("CREATE DATABASE \"{quoted}\"")));
@@ -48,7 +48,7 @@ impl Influx {
                     user.map(|(user, password)| format!("Basic {}", base64(format!("{user}:{password}").as_bytes())));
                 (format!("/write?db={}&precision=ms", encoded(&name)), Some(create), basic)
             }
-            Place::Bucket { org, bucket, token_file } => {
+            InfluxDestination::Bucket { org, bucket, token_file } => {
                 let token = read_secret(&token_file)?;
                 let path = format!("/api/v2/write?org={}&bucket={}&precision=ms", encoded(&org), encoded(&bucket));
                 (path, None, Some(format!("Token {token}")))
@@ -134,7 +134,7 @@ mod tests {
     }
 
     /// What a database was sent that answers with this status.
-    fn written(place: Place, status: &str) -> (Answer, String) {
+    fn written(destination: InfluxDestination, status: &str) -> (Answer, String) {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
         let reply = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{{}}");
@@ -149,7 +149,7 @@ mod tests {
             request
         });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let mut influx = Influx::new(InfluxConfig { url, place }).unwrap();
+        let mut influx = Influx::new(InfluxConfig { url, destination }).unwrap();
         let answer = runtime.block_on(influx.write(&batch()));
         (answer, database.join().unwrap().to_lowercase())
     }
@@ -160,7 +160,8 @@ mod tests {
         let secret = dir.path().join("secret");
         let mut file = std::fs::File::options().write(true).create_new(true).mode(0o600).open(&secret).unwrap();
         file.write_all(b"s3cret\n").unwrap();
-        let bucket = || Place::Bucket { org: "my org".into(), bucket: "b".into(), token_file: secret.clone() };
+        let bucket =
+            || InfluxDestination::Bucket { org: "my org".into(), bucket: "b".into(), token_file: secret.clone() };
         let (answer, request) = written(bucket(), "204 No Content");
         assert_eq!(answer, Answer::Written);
         assert!(request.starts_with("post /api/v2/write?org=my%20org&bucket=b&precision=ms http/1.1\r\n"), "{request}");
@@ -175,7 +176,7 @@ mod tests {
         ] {
             assert_eq!(written(bucket(), status).0, answer, "{status}");
         }
-        let database = Place::Database { name: "n".into(), user: Some(("u".into(), secret.clone())) };
+        let database = InfluxDestination::Database { name: "n".into(), user: Some(("u".into(), secret.clone())) };
         let request = written(database, "204 No Content").1;
         assert!(request.starts_with("post /write?db=n&precision=ms "), "{request}");
         // Base64 of "u:s3cret", in small letters.
@@ -185,9 +186,9 @@ mod tests {
     #[test]
     fn nobody_there_is_a_failure() {
         let url = format!("http://{}", std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
-        let place = Place::Database { name: "n".into(), user: None };
+        let destination = InfluxDestination::Database { name: "n".into(), user: None };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let mut influx = Influx::new(InfluxConfig { url: url.parse().unwrap(), place }).unwrap();
+        let mut influx = Influx::new(InfluxConfig { url: url.parse().unwrap(), destination }).unwrap();
         assert_eq!(runtime.block_on(influx.write(&batch())), Answer::Failed);
     }
 

@@ -35,7 +35,7 @@ mod writer;
 
 pub use ask::Instance;
 pub use busiest::{Busy, BusyAsker};
-pub use config::{InfluxConfig, MonConfig, MonError, Place};
+pub use config::{InfluxConfig, InfluxDestination, MonConfig, MonError};
 pub use round::{Answered, Round};
 pub use run::Mon;
 pub use sampler::Sampler;

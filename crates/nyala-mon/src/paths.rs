@@ -18,13 +18,13 @@ use std::time::{Duration, Instant};
 /// Deepest directory.
 const DEEPEST: usize = 128;
 /// For so long what was found, or not, is not asked for again.
-const KEPT: Duration = Duration::from_secs(30);
+const EXPIRY: Duration = Duration::from_secs(30);
 /// Most inodes of which something is known.
 const MOST_KNOWN: usize = 16_384;
 
 /// Where an inode is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum InodePath {
     Root,
     In(InodeId, Name),
     /// It has some of the names of this directory.
@@ -44,14 +44,14 @@ pub(crate) struct Found {
 /// What is known of inodes.
 #[derive(Debug, Default)]
 pub(crate) struct Paths {
-    known: HashMap<InodeId, (Instant, Place, Option<FileKind>)>,
+    known: HashMap<InodeId, (Instant, InodePath, Option<FileKind>)>,
 }
 
 impl Paths {
     /// The paths of inodes, in their order.
     pub async fn of(&mut self, servers: &impl Servers, inodes: &[InodeId]) -> Vec<Found> {
         let now = Instant::now();
-        self.known.retain(|_, (at, ..)| now.duration_since(*at) < KEPT);
+        self.known.retain(|_, (at, ..)| now.duration_since(*at) < EXPIRY);
         if self.known.len() > MOST_KNOWN {
             self.known.clear();
         }
@@ -71,7 +71,7 @@ impl Paths {
         for inode in inodes.iter().filter(|inode| !self.known.contains_key(inode)).copied().collect::<Vec<_>>() {
             match servers.info(inode).await {
                 Ok(info) if info.attr.kind != FileKind::Directory => {
-                    self.know(inode, Place::Nowhere, Some(info.attr.kind));
+                    self.know(inode, InodePath::Nowhere, Some(info.attr.kind));
                     files.entry(inode.slot()).or_default().push(inode);
                 }
                 other => drop(self.directory(servers, inode, other).await),
@@ -80,12 +80,12 @@ impl Paths {
         for inodes in files.values().flat_map(|inodes| inodes.chunks(MAX_NAMED)) {
             for (inode, dir, name) in search(servers, None, inodes).await.unwrap_or_default() {
                 let kind = self.known.get(&inode).and_then(|(_, _, kind)| *kind);
-                self.know(inode, Place::In(dir, name), kind);
+                self.know(inode, InodePath::In(dir, name), kind);
             }
         }
     }
 
-    fn know(&mut self, inode: InodeId, place: Place, kind: Option<FileKind>) {
+    fn know(&mut self, inode: InodeId, place: InodePath, kind: Option<FileKind>) {
         self.known.insert(inode, (Instant::now(), place, kind));
     }
 
@@ -101,16 +101,16 @@ impl Paths {
                 }
             };
             match place {
-                Place::Root => {
+                InodePath::Root => {
                     names.reverse();
                     return Some(names);
                 }
-                Place::In(dir, name) => {
+                InodePath::In(dir, name) => {
                     names.push(name);
                     at = dir;
                 }
-                Place::FragmentOf(dir) => at = dir,
-                Place::Nowhere => return None,
+                InodePath::FragmentOf(dir) => at = dir,
+                InodePath::Nowhere => return None,
             }
         }
         None
@@ -122,19 +122,19 @@ impl Paths {
         servers: &impl Servers,
         inode: InodeId,
         info: Result<EntryInfo, WireError>,
-    ) -> Option<Place> {
+    ) -> Option<InodePath> {
         let (place, kind) = match info {
-            _ if inode == InodeId::ROOT => (Place::Root, Some(FileKind::Directory)),
+            _ if inode == InodeId::ROOT => (InodePath::Root, Some(FileKind::Directory)),
             Ok(EntryInfo { parent: Some(parent), .. }) => {
                 let place = match above(servers, inode, parent).await.ok()? {
-                    Above::In(dir, name) => Place::In(dir, name),
-                    Above::FragmentOf(dir) => Place::FragmentOf(dir),
-                    Above::NotFound => Place::Nowhere,
+                    Above::In(dir, name) => InodePath::In(dir, name),
+                    Above::FragmentOf(dir) => InodePath::FragmentOf(dir),
+                    Above::NotFound => InodePath::Nowhere,
                 };
                 (place, Some(FileKind::Directory))
             }
             Err(error) if error.code != ErrorCode::STALE => return None,
-            _ => (Place::Nowhere, None),
+            _ => (InodePath::Nowhere, None),
         };
         self.know(inode, place.clone(), kind);
         Some(place)

@@ -35,7 +35,7 @@ pub async fn sample(
         let mut round = sampler.round().await;
         let (time_ms, took) = (now_ms(), began.elapsed());
         shared.counters.borrow_mut().add_round(&round, took.as_micros() as u64, sampler.unreachable.is_none());
-        told(shared, &round, &sampler);
+        log_changes(shared, &round, &sampler);
         let values = round.values_mut().flat_map(|answered| std::mem::take(&mut answered.values)).collect();
         let changes = {
             let mut history = shared.history.borrow_mut();
@@ -54,7 +54,7 @@ pub async fn sample(
 }
 
 /// Remembers who answered, and logs what has changed about that.
-fn told(shared: &Shared, round: &Round, sampler: &Sampler) {
+fn log_changes(shared: &Shared, round: &Round, sampler: &Sampler) {
     let now = round.iter().map(|(instance, answered)| (instance.clone(), answered.failed.clone())).collect();
     let before = shared.sources.replace(now);
     for (instance, answered) in round {

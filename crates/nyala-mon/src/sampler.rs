@@ -23,7 +23,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 /// So many are asked at once.
-const AT_ONCE: usize = 32;
+const MAX_CONCURRENT: usize = 32;
 
 /// Asks a cluster's services and mounts.
 pub struct Sampler {
@@ -54,7 +54,7 @@ impl Sampler {
             handshake,
             known: BTreeMap::new(),
             asked: BTreeMap::new(),
-            places: Arc::new(Semaphore::new(AT_ONCE)),
+            places: Arc::new(Semaphore::new(MAX_CONCURRENT)),
             ask_stats: false,
             unreachable: None,
             map: None,

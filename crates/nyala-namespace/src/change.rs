@@ -10,7 +10,7 @@ use crate::locks::Locks;
 use crate::records::{DirPart, EntryRecord, EntryRow, InodeRecord};
 use crate::splitting::is_worth_a_look;
 use crate::view::{View, number_of};
-use crate::writes::Writes;
+use crate::write_set::WriteSet;
 use nyala_kv::{Batch, Key};
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::mgmt::SEQUENCES_PER_RANGE;
@@ -50,7 +50,7 @@ pub struct Change<'a> {
     inodes: Vec<Loaded>,
     /// The first place of a name that was just looked up and found free.
     vacant: Cell<Option<(InodeId, u64)>>,
-    writes: Writes,
+    writes: WriteSet,
 }
 
 /// Gives a name's first cookie in a directory: [`keys::cookie`], but for tests of collisions.
@@ -59,7 +59,7 @@ pub type NameHash = fn(InodeId, &[u8]) -> u64;
 impl<'a> Change<'a> {
     /// A change of these tables by an operation (`tx` none) or a transaction that holds locks.
     pub fn new(view: &'a dyn View, locks: &'a Locks, tx: Option<TxId>) -> Self {
-        let (inodes, writes) = (Vec::with_capacity(3), Writes::default());
+        let (inodes, writes) = (Vec::with_capacity(3), WriteSet::default());
         let (promised, made, hash, vacant) = (false, None, keys::cookie, Cell::new(None));
         Change { view, locks, tx, promised, made, hash, inodes, vacant, writes }
     }
@@ -198,7 +198,7 @@ impl<'a> Change<'a> {
     }
 
     /// Where a key is written; a name's may be the place that was found free.
-    fn writes_to(&mut self, key: &Key) -> &mut Writes {
+    fn writes_to(&mut self, key: &Key) -> &mut WriteSet {
         if key.first() == Some(&keys::ENTRY) {
             self.vacant.set(None);
         }

@@ -41,4 +41,4 @@ pub mod slot_rows;
 pub mod splitting;
 pub mod tx;
 pub mod view;
-mod writes;
+mod write_set;

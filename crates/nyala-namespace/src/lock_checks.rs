@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 struct Question {
     session: SessionId,
     check: LockCheck,
-    told: bool,
+    sent: bool,
 }
 
 /// The questions that are open at one server.
@@ -33,15 +33,15 @@ impl LockChecks {
         }
         self.next += 1;
         let check = LockCheck { number: self.next, inode, owner, flock };
-        self.open.insert(self.next, Question { session, check, told: false });
+        self.open.insert(self.next, Question { session, check, sent: false });
         Some(self.next)
     }
 
     /// What a session is to be asked now; each question is put once.
     pub fn poll(&mut self, session: SessionId) -> Vec<LockCheck> {
-        let new = self.open.values_mut().filter(|question| question.session == session && !question.told);
+        let new = self.open.values_mut().filter(|question| question.session == session && !question.sent);
         new.map(|question| {
-            question.told = true;
+            question.sent = true;
             question.check
         })
         .collect()

@@ -83,7 +83,7 @@ fn pair(reader: &mut Reader<'_>) -> Option<(u64, u64)> {
 }
 
 fn fragments(reader: &mut Reader<'_>) -> Option<Vec<Fragment>> {
-    let fragments = reader.array().filter(|fragments| *fragments <= reader.left() as u64)?;
+    let fragments = reader.array().filter(|fragments| *fragments <= reader.remaining() as u64)?;
     let fragment = |(inode, upto)| Fragment { inode: InodeId(inode), upto };
     (0..fragments).map(|_| pair(reader).map(fragment)).collect()
 }

@@ -35,7 +35,7 @@ pub fn keep(change: &mut Change, request: &MetaRequest, body: &[u8]) {
 }
 
 /// The reply to a request that was done before.
-pub fn kept(change: &Change, request: &MetaRequest) -> Step<Option<Vec<u8>>> {
+pub fn find(change: &Change, request: &MetaRequest) -> Step<Option<Vec<u8>>> {
     match change.record::<ReplyRecord>(&keys::reply(request.session, request.sequence))? {
         Some(record) if record.sequence == request.sequence => Ok(Some(record.body.into())),
         Some(record) if record.sequence > request.sequence => {

@@ -16,7 +16,7 @@ use nyala_wire::{ErrorCode, WireError};
 use std::ops::ControlFlow;
 
 /// Runs that are remembered; a client that was away for more starts is told that nothing is known.
-const KEPT: usize = 64;
+const MAX_RUNS: usize = 64;
 
 /// A run's number, as replies name it.
 pub fn number(boot: u64) -> u32 {
@@ -72,7 +72,7 @@ pub fn begin(
     leads_from: Option<u64>,
 ) -> Result<(), WireError> {
     let before = known(tables)?;
-    for known in before.iter().take((before.len() + 1).saturating_sub(KEPT)) {
+    for known in before.iter().take((before.len() + 1).saturating_sub(MAX_RUNS)) {
         batch.delete(keys::run(known.run));
     }
     Known { run: number(boot), began: recovered, leads_from: leads_from.unwrap_or(recovered + 1) }.put(batch);
@@ -140,10 +140,10 @@ mod tests {
         begin(9, 90);
         begin(10, 120);
         assert_eq!([3, 4, 9, 10].map(|run| survived(run).unwrap()), [90, 90, 120, u64::MAX]);
-        for boot in 11..11 + KEPT as u64 {
+        for boot in 11..11 + MAX_RUNS as u64 {
             begin(boot, 200);
         }
-        assert_eq!(known(&*store.borrow()).unwrap().len(), KEPT);
+        assert_eq!(known(&*store.borrow()).unwrap().len(), MAX_RUNS);
         assert_eq!((survived(10), survived(11)), (Ok(0), Ok(200)));
         assert_eq!(number(u64::MAX), u32::MAX);
     }

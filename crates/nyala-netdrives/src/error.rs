@@ -2,23 +2,23 @@
 
 //! Why a drive of another host cannot be had.
 
-use crate::place::DrivePlace;
+use crate::location::DriveLocation;
 use std::io;
 
 /// Why a drive cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum NetError {
     /// It is a directory.
-    #[error("{place} is a directory of this host, not a drive of a drive service")]
+    #[error("{location} is a directory of this host, not a drive of a drive service")]
     Directory {
         /// Where it is.
-        place: DrivePlace,
+        location: DriveLocation,
     },
     /// The service does not answer, or refuses.
-    #[error("the drive {place}: {why}")]
+    #[error("the drive {location}: {why}")]
     Drive {
         /// Where it is.
-        place: DrivePlace,
+        location: DriveLocation,
         /// Why.
         why: String,
         /// Another service has it.

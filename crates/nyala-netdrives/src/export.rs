@@ -50,12 +50,12 @@ impl Export {
 
     fn start(&self) -> Result<Open, SetError> {
         let drive = Drive::open(&self.dir, false)?;
-        let wrong = |error| SetError::Directory { place: self.dir.display().to_string(), error };
+        let wrong = |error| SetError::Directory { location: self.dir.display().to_string(), error };
         let instance = nyala_store::boot_id(&self.dir).map_err(wrong)?;
         let mut first = [0; 8];
         getrandom::fill(&mut first).map_err(|error| wrong(std::io::Error::other(error)))?;
         let Reply::Value(row) = drive.run(Effect::Get { member: 0, key: key::HOLDER.to_vec() }) else {
-            return Err(SetError::Unreadable { place: self.dir.display().to_string() });
+            return Err(SetError::Unreadable { location: self.dir.display().to_string() });
         };
         let fence = Fence::new(row.as_deref(), u64::from_le_bytes(first));
         Ok(Open { drive, fence, instance })

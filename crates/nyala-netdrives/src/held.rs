@@ -67,8 +67,8 @@ impl Shared {
                 Err(error) => error,
             };
             let again = matches!(error, AskError::Transport(_) | AskError::Host { .. }) || error.is_detached();
-            let patience = if error.is_dead() { GIVE_UP_DEAD } else { GIVE_UP };
-            if !again || began.elapsed() >= patience {
+            let timeout = if error.is_dead() { GIVE_UP_DEAD } else { GIVE_UP };
+            if !again || began.elapsed() >= timeout {
                 self.taken.fetch_or(error.is_taken(), Ordering::Relaxed);
                 self.lost.fetch_or(again, Ordering::Relaxed);
                 return Err(error);

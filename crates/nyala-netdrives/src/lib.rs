@@ -20,8 +20,8 @@ mod fence;
 #[doc(hidden)]
 pub mod fuzzing;
 mod held;
+mod location;
 mod network;
-mod place;
 mod remote;
 mod server;
 mod thread;
@@ -29,6 +29,6 @@ mod thread;
 pub use attachment::REPLY_WITHIN;
 pub use error::NetError;
 pub use held::{GIVE_UP, GIVE_UP_DEAD};
+pub use location::{DriveLocation, LocationError};
 pub use network::Network;
-pub use place::{DrivePlace, PlaceError};
 pub use server::{DriveServer, ExportSpec, ServeError};

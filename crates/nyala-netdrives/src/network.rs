@@ -8,7 +8,7 @@
 use crate::attachment::{Address, AskError};
 use crate::error::NetError;
 use crate::held::{GIVE_UP, Shared};
-use crate::place::DrivePlace;
+use crate::location::DriveLocation;
 use crate::remote::RemoteDrive;
 use crate::thread::NetThread;
 use bytes::Bytes;
@@ -54,9 +54,9 @@ impl Network {
     }
 
     /// Makes drives of empty directories.
-    pub fn make(&self, places: &[DrivePlace]) -> Result<(), NetError> {
-        places.iter().try_for_each(|place| {
-            let (address, handshake) = (address(place)?, self.handshake.clone());
+    pub fn make(&self, locations: &[DriveLocation]) -> Result<(), NetError> {
+        locations.iter().try_for_each(|location| {
+            let (address, handshake) = (address(location)?, self.handshake.clone());
             let made = self.thread.wait(async move {
                 let connection = address.connect(&handshake).await?;
                 match address.ask(&connection, DriveOrder::Make, Bytes::new()).await? {
@@ -64,26 +64,26 @@ impl Network {
                     _ => Err(AskError::Nonsense),
                 }
             })?;
-            made.map_err(|error| refused(place, &error))
+            made.map_err(|error| refused(location, &error))
         })
     }
 
     /// Holds all drives that are there, as the newest holder; waits for those that do not answer, so long.
     pub fn open(
         &mut self,
-        places: &[DrivePlace],
-        patience: Duration,
+        locations: &[DriveLocation],
+        timeout: Duration,
     ) -> Result<Vec<Result<Drive, NetError>>, NetError> {
-        let looks = self.look(places, patience)?;
+        let looks = self.look(locations, timeout)?;
         let there = looks.iter().flatten().filter(|look| look.missing.is_none());
         self.hold.epoch = there.map(|look| look.epoch).max().unwrap_or(0) + 1;
-        Ok(places.iter().map(|place| self.attach(place)).collect())
+        Ok(locations.iter().map(|location| self.attach(location)).collect())
     }
 
     /// How drives are, without holding them; none of a service that does not answer. Those that are not there are asked again, so long.
-    pub fn look(&self, places: &[DrivePlace], patience: Duration) -> Result<Vec<Option<DriveLook>>, NetError> {
-        let until = Instant::now() + patience;
-        let addresses = places.iter().map(address).collect::<Result<Vec<_>, _>>()?;
+    pub fn look(&self, locations: &[DriveLocation], timeout: Duration) -> Result<Vec<Option<DriveLook>>, NetError> {
+        let until = Instant::now() + timeout;
+        let addresses = locations.iter().map(address).collect::<Result<Vec<_>, _>>()?;
         let handshake = self.handshake.clone();
         let looks = self.thread.wait(async move {
             let look = |address: Address| tokio::spawn(look(address, handshake.clone(), until));
@@ -99,16 +99,16 @@ impl Network {
     }
 
     /// Holds a drive with the epoch of the set's opening. One of which another service has a larger one is refused.
-    pub fn attach(&self, place: &DrivePlace) -> Result<Drive, NetError> {
+    pub fn attach(&self, location: &DriveLocation) -> Result<Drive, NetError> {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed) + 1;
-        let (address, handshake, hold) = (address(place)?, self.handshake.clone(), DriveHold { turn, ..self.hold });
+        let (address, handshake, hold) = (address(location)?, self.handshake.clone(), DriveHold { turn, ..self.hold });
         let theirs = address.clone();
         let attached = self.thread.wait(async move {
             let connection = theirs.connect(&handshake).await?;
             let look = theirs.look(&connection).await?;
             Ok::<_, AskError>((look, theirs.attach(connection, hold, None).await?))
         })?;
-        let (look, attachment) = attached.map_err(|error| refused(place, &error))?;
+        let (look, attachment) = attached.map_err(|error| refused(location, &error))?;
         let shared = Shared {
             address,
             handshake: self.handshake.clone(),
@@ -119,7 +119,8 @@ impl Network {
             lost: false.into(),
             space: (look.total_bytes.into(), look.free_bytes.into()),
         };
-        let drive = RemoteDrive { place: place.to_string(), shared: Arc::new(shared), thread: self.thread.clone() };
+        let drive =
+            RemoteDrive { location: location.to_string(), shared: Arc::new(shared), thread: self.thread.clone() };
         Ok(Drive::with(Arc::new(drive)))
     }
 }
@@ -136,13 +137,13 @@ async fn look(address: Address, handshake: HandshakeConfig, until: Instant) -> O
     }
 }
 
-fn address(place: &DrivePlace) -> Result<Address, NetError> {
-    match place {
-        DrivePlace::Dir(_) => Err(NetError::Directory { place: place.clone() }),
-        DrivePlace::Net { service, name } => Ok(Address { service: service.clone(), drive: name.clone() }),
+fn address(location: &DriveLocation) -> Result<Address, NetError> {
+    match location {
+        DriveLocation::Dir(_) => Err(NetError::Directory { location: location.clone() }),
+        DriveLocation::Net { service, name } => Ok(Address { service: service.clone(), drive: name.clone() }),
     }
 }
 
-fn refused(place: &DrivePlace, error: &AskError) -> NetError {
-    NetError::Drive { place: place.clone(), why: error.to_string(), taken: error.is_taken() }
+fn refused(location: &DriveLocation, error: &AskError) -> NetError {
+    NetError::Drive { location: location.clone(), why: error.to_string(), taken: error.is_taken() }
 }

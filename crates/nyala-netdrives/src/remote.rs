@@ -13,14 +13,14 @@ use std::sync::atomic::Ordering;
 
 /// A drive of a drive service. Its requests wait on the caller's thread; the network is somebody else's.
 pub(crate) struct RemoteDrive {
-    pub place: String,
+    pub location: String,
     pub shared: Arc<Shared>,
     pub thread: Arc<NetThread>,
 }
 
 impl DriveAccess for RemoteDrive {
-    fn place(&self) -> &str {
-        &self.place
+    fn location(&self) -> &str {
+        &self.location
     }
 
     fn is_there(&self) -> bool {
@@ -36,7 +36,7 @@ impl DriveAccess for RemoteDrive {
     fn run(&self, effect: Effect) -> Reply {
         let shared = self.shared.clone();
         let failed = |error: &dyn std::fmt::Display| {
-            tracing::warn!(drive = %self.place, %error, "a drive failed");
+            tracing::warn!(drive = %self.location, %error, "a drive failed");
             Reply::Failed
         };
         match self.thread.wait(async move { shared.run(effect).await }) {

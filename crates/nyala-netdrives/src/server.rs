@@ -6,7 +6,7 @@
 //! of their own, as many as there are requests under way.
 
 use crate::export::Export;
-use crate::place::is_name;
+use crate::location::is_name;
 use bytes::Bytes;
 use nyala_transport::{
     Frame, HandshakeConfig, PeerInfo, Reply, Role, Secret, Server, ServerOptions, Service, ShutdownHandle,

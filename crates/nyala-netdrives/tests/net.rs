@@ -3,7 +3,7 @@
 //! Sets of drives of drive services: services die, connections break, another service takes the set over.
 
 use nyala_drives::{Drive, DriveSet, SetError, create};
-use nyala_netdrives::{DrivePlace, DriveServer, ExportSpec, GIVE_UP, NetError, Network, REPLY_WITHIN};
+use nyala_netdrives::{DriveLocation, DriveServer, ExportSpec, GIVE_UP, NetError, Network, REPLY_WITHIN};
 use nyala_raid::event::ErrorLimit;
 use nyala_raid::member::{DriveId, MemberState, SetId};
 use nyala_raid::{Geometry, Level, ObjectId};
@@ -57,8 +57,8 @@ impl Host {
         }
     }
 
-    fn place(&self) -> DrivePlace {
-        DrivePlace::Net { service: self.address.to_string(), name: "d".into() }
+    fn location(&self) -> DriveLocation {
+        DriveLocation::Net { service: self.address.to_string(), name: "d".into() }
     }
 }
 
@@ -86,23 +86,23 @@ fn site(count: usize) -> Site {
     Site { _dir: dir, hosts }
 }
 
-fn places(site: &Site) -> Vec<DrivePlace> {
-    site.hosts.iter().map(Host::place).collect()
+fn locations(site: &Site) -> Vec<DriveLocation> {
+    site.hosts.iter().map(Host::location).collect()
 }
 
-fn open_at(places: &[DrivePlace], patience: Duration) -> Result<(Network, DriveSet), SetError> {
+fn open_at(locations: &[DriveLocation], timeout: Duration) -> Result<(Network, DriveSet), SetError> {
     let mut network = Network::new(secret(), false).unwrap();
-    let drives: Vec<Drive> = network.open(places, patience).unwrap().into_iter().flatten().collect();
+    let drives: Vec<Drive> = network.open(locations, timeout).unwrap().into_iter().flatten().collect();
     let set = DriveSet::open(drives, false, ErrorLimit::default(), true)?;
     Ok((network, set))
 }
 
 /// A new set over all hosts.
 fn made(site: &Site, level: Level) -> (Network, DriveSet) {
-    let places = places(site);
+    let locations = locations(site);
     let mut network = Network::new(secret(), false).unwrap();
-    network.make(&places).unwrap();
-    let drives: Vec<Drive> = network.open(&places, OPEN_TIMEOUT).unwrap().into_iter().map(Result::unwrap).collect();
+    network.make(&locations).unwrap();
+    let drives: Vec<Drive> = network.open(&locations, OPEN_TIMEOUT).unwrap().into_iter().map(Result::unwrap).collect();
     let ids: Vec<DriveId> = (0..drives.len()).map(|at| DriveId(at as u128 + 1)).collect();
     create(&drives, Geometry::new(level, drives.len(), STRIP).unwrap(), SetId(5), &ids).unwrap();
     let set = DriveSet::open(drives, false, ErrorLimit::default(), true).unwrap();
@@ -126,9 +126,9 @@ fn a_host_dies_and_comes_back_while_the_set_is_in_use() {
     right[5000..65_000].copy_from_slice(&content(2, 60_000));
     assert!(set.read(OBJECT, 0..len as u64).unwrap() == right);
     assert_eq!(set.superblock().members[2].state, MemberState::Missing);
-    assert!(network.attach(&site.hosts[2].place()).is_err());
+    assert!(network.attach(&site.hosts[2].location()).is_err());
     site.hosts[2].start();
-    assert_eq!(set.returned(network.attach(&site.hosts[2].place()).unwrap()).unwrap(), 2);
+    assert_eq!(set.returned(network.attach(&site.hosts[2].location()).unwrap()).unwrap(), 2);
     rebuild(&set);
     assert_eq!(set.superblock().members[2].state, MemberState::Good);
     assert!(set.space().is_some_and(|(total, free)| total > free && free > 0));
@@ -137,7 +137,7 @@ fn a_host_dies_and_comes_back_while_the_set_is_in_use() {
     set.write(OBJECT, 0, &content(3, 100)).unwrap();
     right[..100].copy_from_slice(&content(3, 100));
     drop(set);
-    let (_network, set) = open_at(&places(&site), Duration::from_millis(300)).unwrap();
+    let (_network, set) = open_at(&locations(&site), Duration::from_millis(300)).unwrap();
     assert!(set.read(OBJECT, 0..len as u64).unwrap() == right);
     assert_eq!(set.superblock().members[0].state, MemberState::Missing);
 }
@@ -155,12 +155,12 @@ fn a_host_that_was_given_up_is_let_go_although_it_answers_again() {
     site.hosts[1].start();
     assert_eq!(set.check_presence().unwrap(), [1], "it may have missed something");
     assert!(!set.members()[1].is_held);
-    assert_eq!(set.returned(network.attach(&site.hosts[1].place()).unwrap()).unwrap(), 1);
+    assert_eq!(set.returned(network.attach(&site.hosts[1].location()).unwrap()).unwrap(), 1);
     rebuild(&set);
     assert_eq!(set.owners().unwrap(), [b"who".to_vec(), vec![]], "the one that was away has never heard of it");
     set.set_owner(b"who").unwrap();
     assert_eq!(set.owners().unwrap(), [b"who".to_vec()]);
-    let look = network.look(&places(&site), Duration::ZERO).unwrap();
+    let look = network.look(&locations(&site), Duration::ZERO).unwrap();
     assert!(look.iter().flatten().all(|look| look.target == b"who" && !look.superblock.is_empty() && !look.empty));
     assert!(set.superblock().members.iter().all(|member| member.state == MemberState::Good));
     assert!(set.read(OBJECT, 0..200_000).unwrap() == content(2, 200_000));
@@ -179,7 +179,7 @@ fn too_many_hosts_away_stop_the_set_for_readers_too() {
     drop(set);
     site.hosts[0].start();
     site.hosts[2].start();
-    let (_network, set) = open_at(&places(&site), OPEN_TIMEOUT).unwrap();
+    let (_network, set) = open_at(&locations(&site), OPEN_TIMEOUT).unwrap();
     assert!(set.read(OBJECT, 0..200_000).unwrap() == content(1, 200_000));
     assert!(
         set.superblock().members.iter().all(|member| member.state == MemberState::Good),
@@ -197,7 +197,7 @@ fn whoever_takes_the_set_over_has_everything_and_the_other_stops() {
     old.write(OBJECT, 777, &content(2, 9000)).unwrap();
     let mut right = content(1, len);
     right[777..9777].copy_from_slice(&content(2, 9000));
-    let (_second, new) = open_at(&places(&site), OPEN_TIMEOUT).unwrap();
+    let (_second, new) = open_at(&locations(&site), OPEN_TIMEOUT).unwrap();
     assert!(new.read(OBJECT, 0..len as u64).unwrap() == right, "what was acknowledged is there");
     assert!(matches!(old.write(OBJECT, 0, &[1; 100]), Err(SetError::Taken)));
     assert!(matches!(old.read(OBJECT, 0..1), Err(SetError::Taken)), "what it would read may be old");
@@ -212,10 +212,10 @@ fn whoever_takes_the_set_over_has_everything_and_the_other_stops() {
 fn one_that_only_looks_learns_that_it_was_replaced() {
     let site = site(3);
     let (first, old) = made(&site, Level::Raid5);
-    let (_second, new) = open_at(&places(&site), OPEN_TIMEOUT).unwrap();
+    let (_second, new) = open_at(&locations(&site), OPEN_TIMEOUT).unwrap();
     old.write(OBJECT, 0, &[1; 100]).unwrap_err();
     assert!(matches!(old.check_presence(), Err(SetError::Taken)));
-    let again = first.attach(&site.hosts[1].place());
+    let again = first.attach(&site.hosts[1].location());
     assert!(matches!(again, Err(NetError::Drive { taken: true, .. })), "it cannot have a drive back");
     new.write(OBJECT, 0, &[2; 100]).unwrap();
 }
@@ -289,8 +289,8 @@ fn connections_that_break_lose_nothing_and_nobody() {
     let site = site(3);
     drop(made(&site, Level::Raid5));
     let ways: Vec<Fragile> = site.hosts.iter().map(|host| Fragile::to(host.address)).collect();
-    let through: Vec<DrivePlace> =
-        ways.iter().map(|way| DrivePlace::Net { service: way.address.to_string(), name: "d".into() }).collect();
+    let through: Vec<DriveLocation> =
+        ways.iter().map(|way| DriveLocation::Net { service: way.address.to_string(), name: "d".into() }).collect();
     let (_network, set) = open_at(&through, OPEN_TIMEOUT).unwrap();
     let len = 2 * STRIP * 4;
     let mut right = vec![0; len];
@@ -338,8 +338,8 @@ fn a_host_that_says_nothing_more_is_given_up_in_time_and_comes_back() {
     let site = site(4);
     drop(made(&site, Level::Raid5));
     let ways: Vec<Fragile> = site.hosts.iter().map(|host| Fragile::to(host.address)).collect();
-    let place = |way: &Fragile| DrivePlace::Net { service: way.address.to_string(), name: "d".into() };
-    let through: Vec<DrivePlace> = ways.iter().map(place).collect();
+    let location = |way: &Fragile| DriveLocation::Net { service: way.address.to_string(), name: "d".into() };
+    let through: Vec<DriveLocation> = ways.iter().map(location).collect();
     let (network, set) = open_at(&through, OPEN_TIMEOUT).unwrap();
     let len = 3 * STRIP * 4;
     set.write(OBJECT, 0, &content(1, len)).unwrap();
@@ -372,23 +372,23 @@ fn a_host_that_says_nothing_more_is_given_up_in_time_and_comes_back() {
 fn what_is_no_drive_says_what_is_wrong() {
     let site = site(1);
     let mut network = Network::new(secret(), false).unwrap();
-    let mut why = |place: &DrivePlace| {
-        let opened = network.open(std::slice::from_ref(place), Duration::ZERO);
+    let mut why = |location: &DriveLocation| {
+        let opened = network.open(std::slice::from_ref(location), Duration::ZERO);
         let drive = opened.map(|mut drives| drives.remove(0));
         drive.flatten().err().map(|error| error.to_string()).unwrap_or_default()
     };
-    let DrivePlace::Net { service, .. } = site.hosts[0].place() else { unreachable!("it is one") };
-    let other = DrivePlace::Net { service, name: "e".into() };
+    let DriveLocation::Net { service, .. } = site.hosts[0].location() else { unreachable!("it is one") };
+    let other = DriveLocation::Net { service, name: "e".into() };
     let nothing = why(&other);
     assert!(nothing.contains("there is no drive \"e\""), "{nothing}");
-    let empty = why(&site.hosts[0].place());
+    let empty = why(&site.hosts[0].location());
     assert!(empty.contains("cannot be used as a drive"), "{empty}");
-    assert!(why(&DrivePlace::Dir("/drives/1".into())).contains("a directory of this host"));
+    assert!(why(&DriveLocation::Dir("/drives/1".into())).contains("a directory of this host"));
     let maker = Network::new(secret(), false).unwrap();
-    maker.make(&[site.hosts[0].place()]).unwrap();
-    let again = maker.make(&[site.hosts[0].place()]).unwrap_err().to_string();
+    maker.make(&[site.hosts[0].location()]).unwrap();
+    let again = maker.make(&[site.hosts[0].location()]).unwrap_err().to_string();
     assert!(again.contains("has a drive"), "{again}");
-    assert_eq!(why(&site.hosts[0].place()), "");
+    assert_eq!(why(&site.hosts[0].location()), "");
     let mut stranger = Network::new(Secret::from_bytes(&[b'x'; 32]).unwrap(), false).unwrap();
-    assert!(stranger.open(&[site.hosts[0].place()], Duration::ZERO).unwrap()[0].is_err());
+    assert!(stranger.open(&[site.hosts[0].location()], Duration::ZERO).unwrap()[0].is_err());
 }

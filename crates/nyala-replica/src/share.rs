@@ -71,7 +71,7 @@ impl Share {
             return;
         }
         self.interval_began_us = now_us;
-        if !under_way.left {
+        if !under_way.pending {
             self.tokens.empty();
             self.running = false;
             return;

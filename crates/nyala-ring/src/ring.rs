@@ -17,7 +17,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 /// The waker's tag.
-const BELL: u64 = u64::MAX;
+const WAKER_TAG: u64 = u64::MAX;
 
 type Uring = IoUring<Entry128, cqueue::Entry>;
 
@@ -95,7 +95,7 @@ impl Ring {
     /// The memory that the command names must be what its driver expects, and stay so, untouched by anybody else, until
     /// the command is done or the ring is gone.
     pub unsafe fn push(&self, command: &Command) -> io::Result<()> {
-        debug_assert_ne!(command.tag, BELL);
+        debug_assert_ne!(command.tag, WAKER_TAG);
         self.push_entry(&command.entry())?;
         // In a runtime, whoever waits has to hand it in; a thread of its own does that before it sleeps.
         if self.readable.is_some() {
@@ -117,7 +117,7 @@ impl Ring {
     /// Has the waker's descriptor watched.
     fn listen(&self) -> io::Result<()> {
         let poll = opcode::PollAdd::new(types::Fd(self.waker.raw_fd()), libc::POLLIN as u32).multi(true).build();
-        self.push_entry(&poll.user_data(BELL).into())
+        self.push_entry(&poll.user_data(WAKER_TAG).into())
     }
 
     /// Hands in what was pushed, waits for so many completions, and gathers all there are.
@@ -148,7 +148,7 @@ impl Ring {
         let mut relisten = false;
         for completion in completions {
             events.push_back(match completion.user_data() {
-                BELL => {
+                WAKER_TAG => {
                     self.waker.drain();
                     relisten |= !cqueue::more(completion.flags());
                     Event::Woken

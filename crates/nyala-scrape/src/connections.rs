@@ -15,7 +15,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use nyala_metrics::Page;
 use nyala_transport::Admission;
-use nyala_transport::admission::Place;
+use nyala_transport::admission::Permit;
 use std::convert::Infallible;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
@@ -34,7 +34,7 @@ pub(crate) async fn serve(listener: TcpListener, pages: Pages) {
     let admission = Admission::new(MOST);
     loop {
         let accepted = async {
-            admission.room().await;
+            admission.wait_room().await;
             listener.accept().await
         };
         let accepted = tokio::select! {
@@ -50,7 +50,7 @@ pub(crate) async fn serve(listener: TcpListener, pages: Pages) {
     }
 }
 
-async fn serve_one(stream: TcpStream, mut place: Place, pages: Pages) {
+async fn serve_one(stream: TcpStream, mut permit: Permit, pages: Pages) {
     let service = service_fn(move |request: Request<Incoming>| {
         let pages = pages.clone();
         async move { Ok::<_, Infallible>(reply(&request, &pages).await) }
@@ -61,7 +61,7 @@ async fn serve_one(stream: TcpStream, mut place: Place, pages: Pages) {
     // What goes wrong with a stranger's connection concerns nobody else.
     tokio::select! {
         _ = connection => {}
-        () = place.shed() => {}
+        () = permit.shed() => {}
         () = tokio::time::sleep(CONNECTION) => {}
     }
 }

@@ -8,7 +8,7 @@ pub fn happens(variable: &str, by_chance: impl FnOnce() -> bool) -> bool {
 }
 
 /// What makes the world of a run another one, as words before a command.
-pub fn words() -> String {
+pub fn assignments() -> String {
     let all = std::env::vars().filter(|(name, _)| name.starts_with("SIM_") && name != "SIM_LOG");
     all.map(|(name, value)| format!("{name}={value} ")).collect()
 }

@@ -132,7 +132,7 @@ impl Sum {
             }
             println!(
                 "{}nyala-sim-services --shrink {seed}{} looks for less",
-                environment::words(),
+                environment::assignments(),
                 same_world(options)
             );
             self.findings.push(seed.to_string());

@@ -57,7 +57,7 @@ fn invariant(finding: &str) -> &str {
 pub fn run(seed: u64, options: &Options) {
     let end = Instant::now() + Duration::from_secs(options.most_seconds.unwrap_or(SECONDS));
     let run = |without: &Without| {
-        let (text, status) = many::one(seed, &without.words());
+        let (text, status) = many::one(seed, &without.arguments());
         Said::parse(&text, !status.is_some_and(|status| status.success()))
     };
     let whole = run(&options.without);
@@ -79,7 +79,7 @@ pub fn run(seed: u64, options: &Options) {
         println!("FINDING {finding}");
     }
     let suspect = options.suspect.iter().map(|what| format!(" --suspect {what:?}")).collect::<String>();
-    let (environment, world) = (environment::words(), many::same_world(options));
+    let (environment, world) = (environment::assignments(), many::same_world(options));
     println!("{environment}nyala-sim-services --one {seed}{world}{suspect} {left}");
     std::process::exit(1);
 }

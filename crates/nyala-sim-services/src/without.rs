@@ -54,7 +54,7 @@ impl Without {
     }
 
     /// The words of a command line that say it.
-    pub fn words(&self) -> Vec<String> {
+    pub fn arguments(&self) -> Vec<String> {
         let operations = self.operations.iter().map(|(place, numbers)| (format!("operations-of-{place}"), numbers));
         let rest = [("accidents".to_owned(), &self.accidents), ("clients".to_owned(), &self.clients)];
         let parts = rest.into_iter().chain(operations).filter(|(_, numbers)| !numbers.is_empty());
@@ -76,7 +76,7 @@ fn ranges(numbers: &BTreeSet<u64>) -> String {
 
 impl fmt::Display for Without {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.words().join(" "))
+        f.write_str(&self.arguments().join(" "))
     }
 }
 
@@ -95,7 +95,7 @@ mod tests {
             "--without accidents:0-3,7 --without clients:1 --without operations-of-2:0-99,101"
         );
         let mut again = Without::default();
-        without.words().chunks(2).for_each(|words| again.add(&words[1]).unwrap());
+        without.arguments().chunks(2).for_each(|words| again.add(&words[1]).unwrap());
         assert_eq!(again, without);
         assert!(!without.has_accident(2) && without.has_accident(4) && !without.has_client(1));
         assert!(!without.has_operation(2, 101) && without.has_operation(2, 100) && without.has_operation(0, 5));

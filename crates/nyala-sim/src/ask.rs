@@ -2,7 +2,7 @@
 
 //! What happens at clients.
 
-use crate::event::{Asked, Blocks, Event, Msg, Place};
+use crate::event::{Asked, Blocks, Endpoint, Event, Msg};
 use crate::world::World;
 use nyala_replica::Answer;
 
@@ -20,7 +20,7 @@ impl World {
                 self.ask(at);
             }
             Some(pending) if self.now_us >= pending.sent_us + RESEND_US => {
-                self.send(Place::Client(at), Place::Mgmt, Msg::GetMap);
+                self.send(Endpoint::Client(at), Endpoint::Mgmt, Msg::GetMap);
                 self.ask(at);
             }
             _ => {}
@@ -37,7 +37,7 @@ impl World {
         let (seq, operation) = (pending.seq, pending.asked.clone());
         let msg = Msg::Ask { client: at, attempt, seq, lowest: seq, epoch, operation };
         if let Some(node) = self.nodes.iter().position(|n| n.target == target) {
-            self.send(Place::Client(at), Place::Node(node), msg);
+            self.send(Endpoint::Client(at), Endpoint::Node(node), msg);
         }
     }
 
@@ -72,7 +72,7 @@ impl World {
                 // Whether it took effect is not known; it is not asked for again.
                 self.clients[at].pending = None;
             }
-            Answer::WrongEpoch => self.send(Place::Client(at), Place::Mgmt, Msg::GetMap),
+            Answer::WrongEpoch => self.send(Endpoint::Client(at), Endpoint::Mgmt, Msg::GetMap),
             Answer::AskPrimary => {
                 self.clients[at].pending.iter_mut().for_each(|p| p.read_at_primary = true);
                 self.ask(at);

@@ -2,7 +2,7 @@
 
 //! What happens at management: it hears, looks, proposes, and tells everybody what was decided.
 
-use crate::event::{Event, Msg, Place};
+use crate::event::{Endpoint, Event, Msg};
 use crate::node::Power;
 use crate::setup::registration;
 use crate::world::World;
@@ -18,7 +18,7 @@ use std::rc::Rc;
 const PROBES_US: [u64; 4] = [0, 10_000, 40_000, 100_000];
 
 impl World {
-    pub(crate) fn mgmt_hears(&mut self, from: Place, msg: Msg) {
+    pub(crate) fn mgmt_hears(&mut self, from: Endpoint, msg: Msg) {
         if !self.mgmt.leads {
             return;
         }
@@ -33,7 +33,7 @@ impl World {
                     .any(|n| n.uuid == register.uuid && n.incarnation == register.incarnation);
                 if known {
                     self.mgmt.registered(&register, now_ms);
-                    self.send(Place::Mgmt, from, Msg::Registered(register.incarnation, self.mgmt.map()));
+                    self.send(Endpoint::Mgmt, from, Msg::Registered(register.incarnation, self.mgmt.map()));
                 } else {
                     self.propose(Command::RegisterNode(*register));
                 }
@@ -47,7 +47,7 @@ impl World {
                 let probe = self.mgmt.reported(node, now_ms);
                 probe.into_iter().for_each(|probe| self.probe(&probe, &[0]));
             }
-            Msg::GetMap => self.send(Place::Mgmt, from, Msg::Map(self.mgmt.map())),
+            Msg::GetMap => self.send(Endpoint::Mgmt, from, Msg::Map(self.mgmt.map())),
             Msg::Propose(command) => self.propose(command),
             Msg::Superseded { .. } => {}
             Msg::Lease { .. }
@@ -60,7 +60,7 @@ impl World {
     }
 
     /// A connection of a run is one for as long as the run lasts, and has its number.
-    fn heartbeat(&mut self, from: Place, beat: &Heartbeat, sent_ms: u64) {
+    fn heartbeat(&mut self, from: Endpoint, beat: &Heartbeat, sent_ms: u64) {
         let answer = self.mgmt.heartbeat(beat, beat.incarnation, self.now_us / 1000);
         let reply = match answer.lease {
             Ok(Grant { lease_ms, map_version }) => {
@@ -69,7 +69,7 @@ impl World {
             Err(NoLease::Offline) => Msg::Lease { lease_ms: None, version: self.mgmt.state.version, sent_ms },
             Err(NoLease::Unknown | NoLease::Superseded) => Msg::Superseded { incarnation: beat.incarnation },
         };
-        self.send(Place::Mgmt, from, reply);
+        self.send(Endpoint::Mgmt, from, reply);
         if answer.look {
             self.look();
         }
@@ -87,7 +87,7 @@ impl World {
     pub(crate) fn probed(&mut self, term: u64, node: NodeId, incarnation: u64) {
         let Some(at) = self.nodes.iter().position(|n| n.id == node).filter(|_| term == self.mgmt.term) else { return };
         let open = |from, to| self.net.open(from, to, self.now_us);
-        let answers = open(Place::Mgmt, Place::Node(at)) && open(Place::Node(at), Place::Mgmt);
+        let answers = open(Endpoint::Mgmt, Endpoint::Node(at)) && open(Endpoint::Node(at), Endpoint::Mgmt);
         if answers && self.nodes[at].power == Power::Dead && self.mgmt.leads && self.mgmt.refused(node, incarnation) {
             self.look();
         }
@@ -135,7 +135,7 @@ impl World {
         if let Command::RegisterNode(register) = command
             && let Some(at) = (0..self.nodes.len()).find(|at| registration(*at, 0).uuid == register.uuid)
         {
-            self.send(Place::Mgmt, Place::Node(at), Msg::Registered(register.incarnation, Rc::clone(&map)));
+            self.send(Endpoint::Mgmt, Endpoint::Node(at), Msg::Registered(register.incarnation, Rc::clone(&map)));
         }
         self.trace.line(self.now_us, || format!("mgmt: {} -> v{} {}", brief(command), map.version, summary(&group)));
         let verdict = self.monotone.map(&map);
@@ -143,9 +143,9 @@ impl World {
         self.good_again(&group);
         self.count_copies(false);
         self.fences.fence(&group, &mut self.nodes);
-        let nodes = (0..self.nodes.len()).map(Place::Node);
-        let everybody: Vec<Place> = nodes.chain((0..self.clients.len()).map(Place::Client)).collect();
-        everybody.into_iter().for_each(|to| self.send(Place::Mgmt, to, Msg::Map(Rc::clone(&map))));
+        let nodes = (0..self.nodes.len()).map(Endpoint::Node);
+        let everybody: Vec<Endpoint> = nodes.chain((0..self.clients.len()).map(Endpoint::Client)).collect();
+        everybody.into_iter().for_each(|to| self.send(Endpoint::Mgmt, to, Msg::Map(Rc::clone(&map))));
     }
 }
 

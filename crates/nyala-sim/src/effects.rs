@@ -3,7 +3,7 @@
 //! What members want done, and what is looked at after each input.
 
 use crate::check::acknowledged;
-use crate::event::{Asked, Event, Msg, Place};
+use crate::event::{Asked, Endpoint, Event, Msg};
 use crate::node::Doing;
 use crate::world::World;
 use nyala_cluster::Command;
@@ -30,25 +30,25 @@ impl World {
                 let from = node.target;
                 let payload = payload.and_then(|ticket| node.buffers.get(&ticket).cloned());
                 if let Some(peer) = self.nodes.iter().position(|n| n.target == to) {
-                    self.send(Place::Node(at), Place::Node(peer), Msg::Member { from, envelope, payload });
+                    self.send(Endpoint::Node(at), Endpoint::Node(peer), Msg::Member { from, envelope, payload });
                 }
             }
             Effect::Drop(ticket) => {
                 self.nodes[at].buffers.remove(&ticket);
             }
             Effect::Ask(command) => self.ask_mgmt(at, command),
-            Effect::FetchMap => self.send(Place::Node(at), Place::Mgmt, Msg::GetMap),
+            Effect::FetchMap => self.send(Endpoint::Node(at), Endpoint::Mgmt, Msg::GetMap),
             disk => self.begin_job(at, disk),
         }
     }
 
     fn ask_mgmt(&mut self, at: usize, command: Command) {
-        let from = Place::Node(at);
+        let from = Endpoint::Node(at);
         if let Some(delay_us) = self.net.echo(&mut self.rng, from, self.now_us) {
-            let again = Event::Deliver { from, to: Place::Mgmt, msg: Msg::Propose(command.clone()) };
+            let again = Event::Deliver { from, to: Endpoint::Mgmt, msg: Msg::Propose(command.clone()) };
             self.queue.push(self.now_us + delay_us, again);
         }
-        self.send(from, Place::Mgmt, Msg::Propose(command));
+        self.send(from, Endpoint::Mgmt, Msg::Propose(command));
     }
 
     fn begin_job(&mut self, at: usize, effect: Effect) {
@@ -83,7 +83,7 @@ impl World {
             let verdict = acknowledged::check(self.group(), epoch, &self.nodes, *file, blocks);
             self.judge(verdict);
         }
-        self.send(Place::Node(at), Place::Client(client), Msg::Answer { attempt, answer, data });
+        self.send(Endpoint::Node(at), Endpoint::Client(client), Msg::Answer { attempt, answer, data });
     }
 
     /// What is looked at after each input.

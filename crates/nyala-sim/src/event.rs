@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 /// Somebody on the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Place {
+pub enum Endpoint {
     /// The management service's leader.
     Mgmt,
     /// A storage server, by number.
@@ -97,7 +97,7 @@ impl Asked {
 #[allow(missing_docs)]
 pub enum Event {
     /// A message arrives.
-    Deliver { from: Place, to: Place, msg: Msg },
+    Deliver { from: Endpoint, to: Endpoint, msg: Msg },
     /// A server's timer; `boot` names its run.
     NodeTick { node: usize, boot: u64 },
     /// A server's disk work ends.

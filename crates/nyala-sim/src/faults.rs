@@ -3,7 +3,7 @@
 //! Faults, as the seed has them: processes die, machines lose power, stand still, are cut off; disks are slow or fail;
 //! management changes its leader; operators meddle, also where it is not heard.
 
-use crate::event::{Event, Msg, Place};
+use crate::event::{Endpoint, Event, Msg};
 use crate::net::{Cut, Echo};
 use crate::node::{Node, Power};
 use crate::world::{GROUP, World};
@@ -63,7 +63,7 @@ impl World {
         self.trace.line(self.now_us, || format!("FAULT: {target} {power:?}"));
         if power == Power::Dead && self.nodes[at].registered {
             let connection = self.nodes[at].incarnation();
-            self.send(Place::Node(at), Place::Mgmt, Msg::Closed { connection });
+            self.send(Endpoint::Node(at), Endpoint::Mgmt, Msg::Closed { connection });
         }
         self.nodes[at].stop(power, &mut self.rng);
         self.count_copies(true);
@@ -76,16 +76,16 @@ impl World {
         self.nodes[at].paused_until = until;
     }
 
-    fn place(&mut self) -> Place {
+    fn endpoint(&mut self) -> Endpoint {
         match self.rng.range(0, 3) {
-            0 => Place::Mgmt,
-            1 if !self.clients.is_empty() => Place::Client(self.rng.index(self.clients.len())),
-            _ => Place::Node(self.rng.index(self.nodes.len())),
+            0 => Endpoint::Mgmt,
+            1 if !self.clients.is_empty() => Endpoint::Client(self.rng.index(self.clients.len())),
+            _ => Endpoint::Node(self.rng.index(self.nodes.len())),
         }
     }
 
     fn cut(&mut self, both: bool) {
-        let (from, to) = (Place::Node(self.rng.index(self.nodes.len())), self.place());
+        let (from, to) = (Endpoint::Node(self.rng.index(self.nodes.len())), self.endpoint());
         let until_us = self.now_us + self.rng.range(50_000, 2_000_000);
         self.trace
             .line(self.now_us, || format!("FAULT: {from:?} cut from {to:?} until {} ms ({both})", until_us / 1000));
@@ -138,11 +138,12 @@ impl World {
         };
         let until_us = self.now_us + self.rng.range(200_000, 900_000);
         self.trace.line(self.now_us, || format!("FAULT: {target} hears no server until {} ms", until_us / 1000));
-        let others = (0..self.nodes.len()).filter(|other| *other != at).map(Place::Node);
-        let mut cuts: Vec<(Place, Place)> = others.chain([Place::Mgmt]).map(|from| (from, Place::Node(at))).collect();
+        let others = (0..self.nodes.len()).filter(|other| *other != at).map(Endpoint::Node);
+        let mut cuts: Vec<(Endpoint, Endpoint)> =
+            others.chain([Endpoint::Mgmt]).map(|from| (from, Endpoint::Node(at))).collect();
         for client in 0..self.clients.len() {
             if self.rng.percent(50) {
-                cuts.push((Place::Mgmt, Place::Client(client)));
+                cuts.push((Endpoint::Mgmt, Endpoint::Client(client)));
             }
         }
         self.net.cuts.extend(cuts.into_iter().map(|(from, to)| Cut { from, to, until_us }));
@@ -163,7 +164,7 @@ impl World {
         let until_us = self.now_us + self.rng.range(300_000, 2_500_000);
         self.trace.line(self.now_us, || format!("FAULT: what {primary} asks comes again until {} ms", until_us / 1000));
         self.net.echoes.retain(|echo| echo.until_us > self.now_us);
-        self.net.echoes.push(Echo { from: Place::Node(at), until_us });
+        self.net.echoes.push(Echo { from: Endpoint::Node(at), until_us });
         let node = others[self.rng.index(others.len())];
         let mut at_us = self.now_us;
         while at_us < until_us {

@@ -2,7 +2,7 @@
 
 //! The network: messages are lost, late, repeated and overtake each other; links are cut, in one direction or both.
 
-use crate::event::Place;
+use crate::event::Endpoint;
 use crate::plan::Plan;
 use crate::rng::Rng;
 
@@ -10,9 +10,9 @@ use crate::rng::Rng;
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
     /// Messages from here …
-    pub from: Place,
+    pub from: Endpoint,
     /// … to there are lost …
-    pub to: Place,
+    pub to: Endpoint,
     /// … until then, microseconds.
     pub until_us: u64,
 }
@@ -22,7 +22,7 @@ pub struct Cut {
 #[derive(Clone, Copy, Debug)]
 pub struct Echo {
     /// The server.
-    pub from: Place,
+    pub from: Endpoint,
     /// Until then, microseconds.
     pub until_us: u64,
 }
@@ -53,18 +53,18 @@ impl Net {
     }
 
     /// After which delay what a server asks of management now arrives once more, if it does.
-    pub fn echo(&self, rng: &mut Rng, from: Place, now_us: u64) -> Option<u64> {
+    pub fn echo(&self, rng: &mut Rng, from: Endpoint, now_us: u64) -> Option<u64> {
         let echoes = self.echoes.iter().any(|echo| echo.from == from && now_us < echo.until_us);
         echoes.then(|| rng.range(50_000, 600_000))
     }
 
     /// Whether messages get through.
-    pub fn open(&self, from: Place, to: Place, now_us: u64) -> bool {
+    pub fn open(&self, from: Endpoint, to: Endpoint, now_us: u64) -> bool {
         !self.cuts.iter().any(|cut| cut.from == from && cut.to == to && now_us < cut.until_us)
     }
 
     /// The delays after which copies of a message arrive.
-    pub fn delays(&self, rng: &mut Rng, from: Place, to: Place, now_us: u64) -> Vec<u64> {
+    pub fn delays(&self, rng: &mut Rng, from: Endpoint, to: Endpoint, now_us: u64) -> Vec<u64> {
         if !self.open(from, to, now_us) || (self.loss > 0 && rng.percent(self.loss)) {
             return Vec::new();
         }

@@ -3,7 +3,7 @@
 //! What happens at storage servers, and what their members want done.
 
 use crate::disk::blocks;
-use crate::event::{Asked, Blocks, Event, Msg, Place};
+use crate::event::{Asked, Blocks, Endpoint, Event, Msg};
 use crate::mutation::Mutation;
 use crate::node::{Doing, Power};
 use crate::setup::registration;
@@ -92,7 +92,7 @@ impl World {
                 }
                 false => Msg::Register(Box::new(registration(at, incarnation))),
             };
-            self.send(Place::Node(at), Place::Mgmt, msg);
+            self.send(Endpoint::Node(at), Endpoint::Mgmt, msg);
         }
         self.input(at, Input::Tick);
         self.queue.push(self.now_us + 20_000, Event::NodeTick { node: at, boot });
@@ -124,16 +124,16 @@ impl World {
         if self.runs(at, boot) && self.nodes[peer].power == Power::Dead {
             let (target, node) = (self.nodes[peer].target, self.nodes[peer].id);
             self.input(at, Input::Refused { target });
-            self.send(Place::Node(at), Place::Mgmt, Msg::Refused(node));
+            self.send(Endpoint::Node(at), Endpoint::Mgmt, Msg::Refused(node));
         }
     }
 
     /// A message arrives.
-    pub fn node_hears(&mut self, at: usize, from: Place, msg: Msg) {
+    pub fn node_hears(&mut self, at: usize, from: Endpoint, msg: Msg) {
         match self.nodes[at].power {
             Power::Up => {}
             Power::Dead => {
-                if let Place::Node(sender) = from {
+                if let Endpoint::Node(sender) = from {
                     let boot = self.nodes[sender].boot;
                     self.queue.push(self.now_us + 300, Event::Refused { node: sender, boot, peer: at });
                 }
@@ -141,7 +141,7 @@ impl World {
             }
             Power::Off => return,
         }
-        if self.defer(at, &Event::Deliver { from, to: Place::Node(at), msg: msg.clone() }) {
+        if self.defer(at, &Event::Deliver { from, to: Endpoint::Node(at), msg: msg.clone() }) {
             return;
         }
         match msg {
@@ -178,7 +178,7 @@ impl World {
 
     fn fetch_if_behind(&mut self, at: usize, version: nyala_wire::MapVersion) {
         if version > self.nodes[at].has {
-            self.send(Place::Node(at), Place::Mgmt, Msg::GetMap);
+            self.send(Endpoint::Node(at), Endpoint::Mgmt, Msg::GetMap);
         }
     }
 
@@ -245,7 +245,7 @@ impl World {
         if member.is_some_and(|member| member.may_answer_read(now_us, *epoch, *file, *span)) {
             let data = Some(Blocks { first: range.start, tags });
             let answer = Msg::Answer { attempt: *attempt, answer: Answer::Data(Job(0)), data };
-            return self.send(Place::Node(at), Place::Client(*client), answer);
+            return self.send(Endpoint::Node(at), Endpoint::Client(*client), answer);
         }
         self.asked(at, asked);
     }

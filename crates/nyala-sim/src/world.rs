@@ -7,7 +7,7 @@ use crate::check::fresh::Fresh;
 use crate::check::monotone::Monotone;
 use crate::check::primary::Primary;
 use crate::client::Client;
-use crate::event::{Event, Msg, Place, Queue};
+use crate::event::{Endpoint, Event, Msg, Queue};
 use crate::mgmt::Mgmt;
 use crate::mutation::Mutation;
 use crate::net::Net;
@@ -158,16 +158,16 @@ impl World {
         }
     }
 
-    fn deliver(&mut self, from: Place, to: Place, msg: Msg) {
+    fn deliver(&mut self, from: Endpoint, to: Endpoint, msg: Msg) {
         match to {
-            Place::Mgmt => self.mgmt_hears(from, msg),
-            Place::Node(node) => self.node_hears(node, from, msg),
-            Place::Client(client) => self.client_hears(client, msg),
+            Endpoint::Mgmt => self.mgmt_hears(from, msg),
+            Endpoint::Node(node) => self.node_hears(node, from, msg),
+            Endpoint::Client(client) => self.client_hears(client, msg),
         }
     }
 
     /// Sends a message; the network does with it what it likes.
-    pub fn send(&mut self, from: Place, to: Place, msg: Msg) {
+    pub fn send(&mut self, from: Endpoint, to: Endpoint, msg: Msg) {
         for delay_us in self.net.delays(&mut self.rng, from, to, self.now_us) {
             self.queue.push(self.now_us + delay_us, Event::Deliver { from, to, msg: msg.clone() });
         }

@@ -93,7 +93,7 @@ impl Road {
     }
 
     /// File and offset of operation `n`: large ones in order, small ones anywhere in what the large ones wrote.
-    fn place(&self, n: usize, bytes: usize) -> (InodeId, u64) {
+    fn file_and_offset(&self, n: usize, bytes: usize) -> (InodeId, u64) {
         if bytes == BIG {
             return (self.inode(n % FILES), (n / FILES * BIG) as u64);
         }
@@ -102,7 +102,7 @@ impl Road {
     }
 
     fn request(&self, row: &Row, n: usize) -> Request {
-        let (inode, offset) = self.place(n, row.bytes);
+        let (inode, offset) = self.file_and_offset(n, row.bytes);
         let (target, len) = (A.0.into(), (row.bytes as u32).into());
         let (kind, body, payload) = match row.write {
             true => {

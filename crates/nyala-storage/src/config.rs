@@ -2,7 +2,7 @@
 
 //! What a storage service has to be told.
 
-use nyala_netdrives::{DrivePlace, ExportSpec};
+use nyala_netdrives::{DriveLocation, ExportSpec};
 use nyala_raid::Level;
 use nyala_transport::trace::SlowOperations;
 use nyala_wire::TargetId;
@@ -83,7 +83,7 @@ pub struct TargetSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SetSpec {
     /// Directories, each on a drive of its own, and drives that other hosts lend out.
-    pub drives: Vec<DrivePlace>,
+    pub drives: Vec<DriveLocation>,
     /// Needed where the set is made; elsewhere it must be what the set has.
     pub level: Option<Level>,
     /// Bytes of a strip; the same goes for it, but that there is a default.
@@ -102,7 +102,7 @@ impl SetSpec {
     }
 
     /// Drives of other hosts.
-    pub(crate) fn far(&self) -> Vec<DrivePlace> {
+    pub(crate) fn far(&self) -> Vec<DriveLocation> {
         self.drives.iter().filter(|place| place.dir().is_none()).cloned().collect()
     }
 

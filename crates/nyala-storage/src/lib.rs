@@ -20,5 +20,5 @@ pub use compare::{Comparison, compare};
 pub use config::{DRIVE_PORT, ScrubConfig, SetSpec, StorageConfig, TargetSpec};
 pub use disks::Disks;
 pub use error::StorageError;
-pub use nyala_netdrives::{DrivePlace, ExportSpec};
+pub use nyala_netdrives::{DriveLocation, ExportSpec};
 pub use service::{run, run_on};

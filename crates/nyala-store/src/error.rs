@@ -19,18 +19,18 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// There is no room for another log segment; nothing of the batch was done.
-    #[error("no space for a log segment of {bytes} bytes in {place}; free space and try again")]
+    #[error("no space for a log segment of {bytes} bytes in {location}; free space and try again")]
     Full {
         /// Bytes that could not be allocated.
         bytes: u64,
         /// The log directory.
-        place: String,
+        location: String,
     },
     /// What is left is kept for what does not make the store larger; nothing of the change was done.
-    #[error("{place}: {shortage}; remove files, or give the disk more room")]
+    #[error("{location}: {shortage}; remove files, or give the disk more room")]
     Reserved {
         /// The log directory.
-        place: String,
+        location: String,
         /// What there is too little of.
         shortage: Shortage,
     },

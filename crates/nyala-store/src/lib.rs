@@ -31,6 +31,7 @@ mod damage;
 mod error;
 #[doc(hidden)]
 pub mod fuzzing;
+mod growth;
 mod lmdb;
 mod lock;
 mod log;
@@ -42,12 +43,11 @@ mod ordered;
 pub mod own_dir;
 pub mod private;
 mod progress;
-mod room;
-mod room_known;
 mod scrub;
 mod shared;
 mod slices;
 mod space;
+mod space_state;
 mod store;
 mod tables;
 #[cfg(any(test, feature = "testing"))]

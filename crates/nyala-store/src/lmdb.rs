@@ -54,36 +54,36 @@ type Table = Database<'static, Bytes, Bytes>;
 pub(crate) struct Lmdb {
     data: Table,
     meta: Table,
-    place: String,
+    location: String,
     env: Env<WithoutTls>,
 }
 
 impl Lmdb {
     /// Opens the environment in `dir`.
     pub(crate) fn open(dir: &Path) -> Result<Lmdb, StoreError> {
-        let place = dir.display().to_string();
-        crate::private::make_dir(dir).map_err(|e| StoreError::io("create", &place, e))?;
+        let location = dir.display().to_string();
+        crate::private::make_dir(dir).map_err(|e| StoreError::io("create", &location, e))?;
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
         options.map_size(MAP_BYTES).max_dbs(2).max_readers(MAX_READERS);
         // SAFETY: NO_READ_AHEAD changes no guarantee. The directory is ours alone: the caller holds its LOCK file, so
         // nobody else maps or changes the files; it is not on a remote file system by the operator's contract.
-        let env = unsafe { options.flags(EnvFlags::NO_READ_AHEAD).open(dir) }.map_err(|e| error(&place, e))?;
-        let transaction = env.write_txn().map_err(|e| error(&place, e))?;
+        let env = unsafe { options.flags(EnvFlags::NO_READ_AHEAD).open(dir) }.map_err(|e| error(&location, e))?;
+        let transaction = env.write_txn().map_err(|e| error(&location, e))?;
         let tables = env
             .create_databases_and_commit(transaction, |opener, transaction| {
                 let data = opener.create_database::<Bytes, Bytes>(transaction, Some("data"))?;
                 let meta = opener.create_database::<Bytes, Bytes>(transaction, Some("meta"))?;
                 Ok::<_, heed::Error>(CommitOrAbort::<_, ()>::Commit([data, meta]))
             })
-            .map_err(|e| error(&place, e))?;
+            .map_err(|e| error(&location, e))?;
         let Some([data, meta]) = tables.commit() else {
-            return Err(StoreError::Ordered { store: place, reason: "the tables could not be made".into() });
+            return Err(StoreError::Ordered { store: location, reason: "the tables could not be made".into() });
         };
-        Ok(Lmdb { data, meta, place, env })
+        Ok(Lmdb { data, meta, location, env })
     }
 
     fn fail(&self, cause: heed::Error) -> StoreError {
-        error(&self.place, cause)
+        error(&self.location, cause)
     }
 
     fn verified<'a>(&self, key: &[u8], stored: &'a [u8]) -> Result<&'a [u8], StoreError> {
@@ -91,18 +91,18 @@ impl Lmdb {
             Some((crc, value)) if u32::from_le_bytes(*crc) == value_crc(key, value) => Ok(value),
             _ => {
                 let key = key.iter().map(|byte| format!("{byte:02x}")).collect();
-                Err(StoreError::Corrupt { store: self.place.clone(), key })
+                Err(StoreError::Corrupt { store: self.location.clone(), key })
             }
         }
     }
 }
 
-fn error(place: &str, cause: heed::Error) -> StoreError {
-    let (store, reason) = (place.to_owned(), cause.to_string());
+fn error(location: &str, cause: heed::Error) -> StoreError {
+    let (store, reason) = (location.to_owned(), cause.to_string());
     match cause {
         heed::Error::Mdb(MdbError::MapFull) => StoreError::OrderedFull { store, reason },
         heed::Error::Io(cause) if is_out_of_space(&cause) => StoreError::OrderedFull { store, reason },
-        heed::Error::EnvAlreadyOpened => StoreError::Locked { path: place.into() },
+        heed::Error::EnvAlreadyOpened => StoreError::Locked { path: location.into() },
         _ => StoreError::Ordered { store, reason },
     }
 }
@@ -118,7 +118,9 @@ impl Lmdb {
         let transaction = self.env.read_txn().map_err(|e| self.fail(e))?;
         let stored = self.meta.get(&transaction, META_KEY).map_err(|e| self.fail(e))?;
         stored
-            .map(|bytes| decode_meta(bytes).map_err(|reason| StoreError::Ordered { store: self.place.clone(), reason }))
+            .map(|bytes| {
+                decode_meta(bytes).map_err(|reason| StoreError::Ordered { store: self.location.clone(), reason })
+            })
             .transpose()
     }
 

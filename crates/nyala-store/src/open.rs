@@ -22,20 +22,20 @@ use crate::log::{Log, Position, segment};
 use crate::metrics::Times;
 use crate::ordered::{CheckpointMeta, OrderedStore};
 use crate::progress::Progress;
-use crate::room_known::Room;
 use crate::shared::Shared;
+use crate::space_state::SpaceState;
 use crate::tables::Tables;
 use crate::{Lsn, Options, Recovery, StoreError, tree};
 
 /// Opens the store in a directory: `LOCK`, `log/`, `table/`.
 pub(crate) fn open_directory(dir: &Path, options: Options) -> Result<(Shared, Recovery), StoreError> {
-    let place = || dir.display().to_string();
-    crate::private::make_dir(dir).map_err(|e| StoreError::io("create", place(), e))?;
+    let location = || dir.display().to_string();
+    crate::private::make_dir(dir).map_err(|e| StoreError::io("create", location(), e))?;
     let lock = lock(dir)?;
     let ordered = tree::open_directory(&dir.join("table"), options.table_bytes, options.cache_bytes)?;
     let ordered = ordered.with_reserve(options.reserve_bytes);
-    let disk = LogDirectory::open(&dir.join("log")).map_err(|e| StoreError::io("open", place(), e))?;
-    File::open(dir).and_then(|dir| dir.sync_all()).map_err(|e| StoreError::io("sync", place(), e))?;
+    let disk = LogDirectory::open(&dir.join("log")).map_err(|e| StoreError::io("open", location(), e))?;
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(|e| StoreError::io("sync", location(), e))?;
     let in_directory = |error| match error {
         StoreError::LogDamaged { file, offset, reason } => {
             let file = dir.join("log").join(file).display().to_string();
@@ -85,12 +85,12 @@ pub(crate) fn open(
         cut_bytes: recovered.cut_bytes,
     };
     if recovery.cut_bytes > 0 {
-        tracing::warn!(log = disk.place(), ?recovery, "unsynced tail of the log was cut");
+        tracing::warn!(log = disk.location(), ?recovery, "unsynced tail of the log was cut");
     }
     let shared = assemble(disk, ordered, options, meta, recovered, tables);
     shared.log.keep_reserve()?;
     shared.make_room_at_start()?;
-    shared.look_at_room();
+    shared.look_at_space();
     Ok((shared, recovery))
 }
 
@@ -99,13 +99,13 @@ fn create(disk: &dyn LogDisk, ordered: &dyn OrderedStore, options: &Options) -> 
     let sequences = list_segments(disk)?;
     if holds_records(disk, &sequences)? {
         let reason = "the log has records but the checkpoint is gone; put the store's `table` directory back".into();
-        return Err(StoreError::Ordered { store: disk.place(), reason });
+        return Err(StoreError::Ordered { store: disk.location(), reason });
     }
     for sequence in sequences {
         let name = segment::name(sequence);
         disk.remove(&name).map_err(|e| StoreError::io("remove", name, e))?;
     }
-    let entropy = || disk.entropy().map_err(|e| StoreError::io("read random bytes for", disk.place(), e));
+    let entropy = || disk.entropy().map_err(|e| StoreError::io("read random bytes for", disk.location(), e));
     let store_id = u128::from(entropy()?) | u128::from(entropy()?) << 64;
     let least = SEGMENT_HEADER_BYTES;
     segment::make_fitting(disk, store_id, 1, options.segment_bytes.max(least), least)?;
@@ -140,7 +140,7 @@ fn assemble(
         checkpoint_failures: AtomicU64::new(0),
         checkpoint_fails: AtomicBool::new(false),
         next_nudge_bytes: AtomicUsize::new(options.memory_soft_bytes),
-        room: Room::new(options.reserve_bytes),
+        space: SpaceState::new(options.reserve_bytes),
         scrub: Mutex::default(),
         damage: Default::default(),
         options,

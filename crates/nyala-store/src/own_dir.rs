@@ -84,8 +84,8 @@ impl Identity {
     }
 
     /// From such a text, which was found at a place.
-    pub fn from_text(text: &[u8], place: &Path, kind: Kind) -> Result<Identity, IdentityError> {
-        parse(text, place, place, kind)
+    pub fn from_text(text: &[u8], location: &Path, kind: Kind) -> Result<Identity, IdentityError> {
+        parse(text, location, location, kind)
     }
 
     /// Of a new one that has not registered yet.

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use crate::StoreError;
 
 #[derive(Default)]
-struct Wishes {
+struct Requests {
     sync_to: u64,
     checkpoint: bool,
     stop: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Progress {
     /// Memory of both tables, bytes.
     pub memory: AtomicUsize,
     dead: OnceLock<StoreError>,
-    wishes: Mutex<Wishes>,
+    requests: Mutex<Requests>,
     sync_wanted: Condvar,
     checkpoint_wanted: Condvar,
     /// Nobody wants a scrub: it ends with the store.
@@ -52,7 +52,7 @@ impl Progress {
             durable: AtomicU64::new(lsn),
             memory: AtomicUsize::new(0),
             dead: OnceLock::new(),
-            wishes: Mutex::default(),
+            requests: Mutex::default(),
             sync_wanted: Condvar::new(),
             checkpoint_wanted: Condvar::new(),
             scrub_ends: Condvar::new(),
@@ -123,23 +123,23 @@ impl Progress {
     }
 
     pub(crate) fn want_sync(&self, lsn: u64) {
-        let mut wishes = self.wishes.lock();
-        if wishes.sync_to < lsn {
-            wishes.sync_to = lsn;
+        let mut requests = self.requests.lock();
+        if requests.sync_to < lsn {
+            requests.sync_to = lsn;
             self.sync_wanted.notify_one();
         }
     }
 
     pub(crate) fn want_checkpoint(&self) {
-        let mut wishes = self.wishes.lock();
-        if !wishes.checkpoint {
-            wishes.checkpoint = true;
+        let mut requests = self.requests.lock();
+        if !requests.checkpoint {
+            requests.checkpoint = true;
             self.checkpoint_wanted.notify_one();
         }
     }
 
     pub(crate) fn stop(&self) {
-        self.wishes.lock().stop = true;
+        self.requests.lock().stop = true;
         self.sync_wanted.notify_all();
         self.checkpoint_wanted.notify_all();
         self.scrub_ends.notify_all();
@@ -151,25 +151,25 @@ impl Progress {
     }
 
     pub(crate) fn next_sync(&self, interval: Duration) -> Wake {
-        self.next(&self.sync_wanted, interval, |wishes| wishes.sync_to > self.durable())
+        self.next(&self.sync_wanted, interval, |requests| requests.sync_to > self.durable())
     }
 
     pub(crate) fn next_checkpoint(&self, interval: Duration) -> Wake {
-        self.next(&self.checkpoint_wanted, interval, |wishes| std::mem::take(&mut wishes.checkpoint))
+        self.next(&self.checkpoint_wanted, interval, |requests| std::mem::take(&mut requests.checkpoint))
     }
 
-    fn next(&self, wanted: &Condvar, interval: Duration, mut is_wanted: impl FnMut(&mut Wishes) -> bool) -> Wake {
+    fn next(&self, wanted: &Condvar, interval: Duration, mut is_wanted: impl FnMut(&mut Requests) -> bool) -> Wake {
         let deadline = Instant::now() + interval;
-        let mut wishes = self.wishes.lock();
+        let mut requests = self.requests.lock();
         loop {
-            if wishes.stop {
+            if requests.stop {
                 return Wake::Stop;
             }
-            if is_wanted(&mut wishes) {
+            if is_wanted(&mut requests) {
                 return Wake::Wanted;
             }
-            if wanted.wait_until(&mut wishes, deadline).timed_out() {
-                return if wishes.stop { Wake::Stop } else { Wake::Timeout };
+            if wanted.wait_until(&mut requests, deadline).timed_out() {
+                return if requests.stop { Wake::Stop } else { Wake::Timeout };
             }
         }
     }

@@ -21,8 +21,8 @@ use crate::log::verify;
 use crate::metrics::Times;
 use crate::ordered::{CheckpointMeta, OrderedStore, is_empty_range};
 use crate::progress::Progress;
-use crate::room_known::Room;
 use crate::scrub::{SLICE_PAGES, Scrub};
+use crate::space_state::SpaceState;
 use crate::tables::{Frozen, Tables};
 use crate::{Batch, Condition, Lsn, Options, Stats, StoreError, Value, slices};
 use nyala_kv::{ChangeKind, MAX_KEY_BYTES, Visit};
@@ -42,7 +42,7 @@ pub(crate) struct Shared {
     pub(crate) checkpoint_fails: AtomicBool,
     /// Active memory at which the checkpoint thread is next woken.
     pub(crate) next_nudge_bytes: AtomicUsize,
-    pub(crate) room: Room,
+    pub(crate) space: SpaceState,
     pub(crate) scrub: Mutex<Scrub>,
     pub(crate) damage: Damage,
     pub(crate) ordered: Arc<dyn OrderedStore>,
@@ -236,7 +236,7 @@ impl Shared {
     pub(crate) fn condition(&self) -> Condition {
         let stopped = self.progress.check().is_err_and(|error| !matches!(error, StoreError::Closed));
         // Others may have filled the disk since this store last wrote something.
-        self.look_at_room();
+        self.look_at_space();
         Condition {
             disk: self.disk(),
             must_not_grow: !self.admits(ChangeKind::Grows),

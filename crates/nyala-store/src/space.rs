@@ -87,7 +87,7 @@ impl SpaceRule {
     }
 
     /// What may be added, bytes.
-    pub fn left(&self, space: &Space) -> u64 {
+    pub fn available(&self, space: &Space) -> u64 {
         let reserve = self.reserve_bytes.min(space.disk.total_bytes / PART_OF_DISK);
         match self.shortages[0] {
             Some(_) => 0,
@@ -174,7 +174,7 @@ mod tests {
         ] {
             let space = space(free, 0, 0);
             rule.look(&space);
-            let found = (rule.left(&space), rule.admits(ChangeKind::Grows), rule.admits(ChangeKind::Completes));
+            let found = (rule.available(&space), rule.admits(ChangeKind::Grows), rule.admits(ChangeKind::Completes));
             assert_eq!(found, (left, grows, completes), "{free}");
         }
     }

@@ -216,8 +216,8 @@ impl Store {
 
     /// Bytes that may be added, as far as known: what is free, less what is kept for the rest. It follows the store as long as that
     /// is open, and does not keep it open.
-    pub fn left_bytes(&self) -> Arc<AtomicU64> {
-        self.shared().left_bytes()
+    pub fn available_bytes(&self) -> Arc<AtomicU64> {
+        self.shared().available_bytes()
     }
 
     /// Returns when a change of this kind may be applied. Where a checkpoint may make room, waits for it first.

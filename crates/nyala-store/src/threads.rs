@@ -52,7 +52,7 @@ fn sync_loop(shared: &Shared) {
             return;
         }
         shared.log.prepare_spare();
-        shared.look_at_room();
+        shared.look_at_space();
         if shared.log.keep_reserve().is_err() {
             return;
         }

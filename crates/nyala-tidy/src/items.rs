@@ -20,7 +20,7 @@ fn is_word(byte: u8) -> bool {
 }
 
 /// Byte offsets at which `word` stands as a whole word.
-pub fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
+pub fn whole_words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     let bytes = code.as_bytes();
     code.match_indices(word).map(|(at, _)| at).filter(move |&at| {
         let before = at.checked_sub(1).is_some_and(|i| is_word(bytes[i]));
@@ -51,7 +51,7 @@ pub fn item_end(code: &str, from: usize) -> usize {
 
 /// All functions with a body, nested ones as well.
 pub fn functions(code: &str) -> Vec<Function> {
-    let named = words(code, "fn").filter_map(|start| {
+    let named = whole_words(code, "fn").filter_map(|start| {
         let rest = code[start + 2..].trim_start();
         let rest = rest.strip_prefix("r#").unwrap_or(rest);
         let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
@@ -64,13 +64,13 @@ pub fn functions(code: &str) -> Vec<Function> {
 
 /// The types that a file gives methods to by `impl Type`, not by a trait.
 pub fn inherent_impls(code: &str) -> Vec<&str> {
-    let heads = words(code, "impl").filter(|&at| at == 0 || code.as_bytes()[at - 1] == b'\n');
+    let heads = whole_words(code, "impl").filter(|&at| at == 0 || code.as_bytes()[at - 1] == b'\n');
     let types = heads.filter_map(|at| {
         let head = code[at + 4..].split_once('{')?.0;
         let subject = if head.starts_with('<') { &head[generics_end(head)..] } else { head };
         let name = subject.trim_start();
         let end = name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len());
-        (words(subject, "for").next().is_none() && end > 0).then_some(&name[..end])
+        (whole_words(subject, "for").next().is_none() && end > 0).then_some(&name[..end])
     });
     types.collect()
 }
@@ -133,7 +133,7 @@ fn attribute_end(code: &str, start: usize) -> usize {
 fn is_test_attribute(attribute: &str) -> bool {
     let inner = attribute.trim_start_matches("#[").trim_end_matches(']');
     if let Some(condition) = inner.strip_prefix("cfg(") {
-        let test = words(condition, "test").next().is_some() || condition.contains("\"testing\"");
+        let test = whole_words(condition, "test").next().is_some() || condition.contains("\"testing\"");
         return test && !condition.contains("not(");
     }
     let path = inner.split('(').next().unwrap_or(inner).trim();

@@ -15,10 +15,10 @@ pub type ModulePath = Vec<String>;
 /// All paths in the code that ships, one for each name of a list.
 pub fn all(source: &Source) -> Vec<ModulePath> {
     let mut paths = uses(source, false);
-    let children = items::words(&source.code, "mod").filter_map(|at| declared(&source.code[at + 3..]));
+    let children = items::whole_words(&source.code, "mod").filter_map(|at| declared(&source.code[at + 3..]));
     let roots: BTreeSet<&str> = ["crate", "super", "self"].into_iter().chain(children).collect();
     for root in roots {
-        for at in items::words(&source.code, root).filter(|at| !source.is_test_at(*at)) {
+        for at in items::whole_words(&source.code, root).filter(|at| !source.is_test_at(*at)) {
             let begins = !source.code[..at].trim_end().ends_with("::");
             if begins && source.code[at + root.len()..].starts_with("::") {
                 paths.extend(path_at(&source.code[at..]));
@@ -50,7 +50,7 @@ pub fn exported(source: &Source) -> Vec<ModulePath> {
 /// Paths of `use` items; `exported`: of those that others can see.
 fn uses(source: &Source, exported: bool) -> Vec<ModulePath> {
     let mut paths = Vec::new();
-    for at in items::words(&source.code, "use").filter(|at| !source.is_test_at(*at)) {
+    for at in items::whole_words(&source.code, "use").filter(|at| !source.is_test_at(*at)) {
         let before = source.code[..at].trim_end();
         let public = before.ends_with("pub")
             || (before.ends_with(')')

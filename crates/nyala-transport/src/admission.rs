@@ -35,7 +35,7 @@ struct Shared {
 
 /// A place; given back when dropped.
 #[derive(Debug)]
-pub struct Place {
+pub struct Permit {
     shared: Arc<Shared>,
     number: u64,
     shed: oneshot::Receiver<()>,
@@ -50,7 +50,7 @@ impl Admission {
     }
 
     /// Waits until another connection may be accepted; a stranger that has been here for a while goes for it.
-    pub async fn room(&self) {
+    pub async fn wait_room(&self) {
         loop {
             let wait = match self.shared.strangers.lock().make_room(Instant::now()) {
                 Ok(()) => return,
@@ -62,10 +62,10 @@ impl Admission {
     }
 
     /// Takes a place for a connection from this address.
-    pub fn admit(&self, from: IpAddr) -> Place {
+    pub fn admit(&self, from: IpAddr) -> Permit {
         let (go, shed) = oneshot::channel();
         let number = self.shared.strangers.lock().admit(from.to_canonical(), Instant::now(), go);
-        Place { shared: self.shared.clone(), number, shed }
+        Permit { shared: self.shared.clone(), number, shed }
     }
 
     /// Accepting failed: how long to pause. If it was for want of descriptors or memory, some of the strangers go, whatever
@@ -87,7 +87,7 @@ impl Admission {
     }
 }
 
-impl Place {
+impl Permit {
     /// Returns when this connection has to go.
     pub async fn shed(&mut self) {
         // The sender goes away unused only with the place itself.
@@ -100,7 +100,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.shared.strangers.lock().leave(self.number);
         self.shared.freed.notify_one();

@@ -3,7 +3,7 @@
 //! Reports about the host of a service, for operators: the connection layer hands them out, the program makes them.
 //!
 //! **Failure model.** Making one may take long or hang on a dead disk: that is a thread of its own, one at a time for the process, and whoever asks
-//! meanwhile hears `BUSY`. A report is bounded by who makes it ([`HostReporter`]) and kept for [`KEPT`] at most, one for the process. Who is no operator hears
+//! meanwhile hears `BUSY`. A report is bounded by who makes it ([`HostReporter`]) and kept for [`RETENTION`] at most, one for the process. Who is no operator hears
 //! `UNAUTHORIZED`, whatever is asked; a program that makes no reports, and one of an older version, `UNKNOWN_MESSAGE`.
 
 use crate::handshake::{PeerInfo, Role};
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, oneshot};
 
 /// For so long a report can be had.
-const KEPT: Duration = Duration::from_secs(120);
+const RETENTION: Duration = Duration::from_secs(120);
 
 /// Makes reports.
 pub trait HostReporter: Send + Sync {
@@ -83,7 +83,7 @@ impl HostReports {
 
     fn piece(&self, report: u64, offset: u64) -> Result<(HostReportReply, Bytes), WireError> {
         let mut last = self.last.lock();
-        last.take_if(|(_, made, _)| made.elapsed() > KEPT);
+        last.take_if(|(_, made, _)| made.elapsed() > RETENTION);
         let Some((number, _, bytes)) = last.as_ref().filter(|(number, ..)| *number == report) else {
             return Err(ErrorCode::NOT_FOUND.with("there is no such report any more"));
         };

@@ -7,7 +7,7 @@
 //! descriptors: the next stranger goes, and accepting pauses instead of spinning. What a peer does after the handshake
 //! ends at worst its own connection, with a logged reason; the lines about strangers are limited too.
 
-use crate::admission::{Admission, Place};
+use crate::admission::{Admission, Permit};
 use crate::budget::MemoryBudget;
 use crate::buffers::Buffers;
 use crate::error::TransportError;
@@ -285,7 +285,7 @@ async fn accept_forever<S: Service>(core: Rc<Core<S>>, listener: TcpListener) {
     let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}
-        core.admission.room().await;
+        core.admission.wait_room().await;
         if !core.has_fewest() {
             // Another core should take the next one; it has this long, then we do.
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -297,18 +297,18 @@ async fn accept_forever<S: Service>(core: Rc<Core<S>>, listener: TcpListener) {
                 continue;
             }
         };
-        let place = core.admission.admit(address.ip());
+        let permit = core.admission.admit(address.ip());
         core.loads[core.index].fetch_add(1, Ordering::Relaxed);
         let counted = Counted { loads: core.loads.clone(), index: core.index };
         let core = core.clone();
         connections.spawn_local(async move {
             let _counted = counted;
-            greet_and_serve(core, stream, address, place).await;
+            greet_and_serve(core, stream, address, permit).await;
         });
     }
 }
 
-async fn greet_and_serve<S: Service>(core: Rc<Core<S>>, stream: TcpStream, address: SocketAddr, mut place: Place) {
+async fn greet_and_serve<S: Service>(core: Rc<Core<S>>, stream: TcpStream, address: SocketAddr, mut permit: Permit) {
     if let Err(error) = socket::prepare_accepted(&stream, core.config.dead_after) {
         tracing::debug!(%address, %error, "connection was gone before it began");
         return;
@@ -316,18 +316,18 @@ async fn greet_and_serve<S: Service>(core: Rc<Core<S>>, stream: TcpStream, addre
     let greeted = tokio::select! {
         biased;
         greeted = handshake::accept(stream, address, &core.config) => greeted,
-        () = place.shed() => {
+        () = permit.shed() => {
             tracing::debug!(%address, "a stranger gave way to others");
             return;
         }
     };
     match greeted {
         Ok(established) => {
-            place.proven();
+            permit.proven();
             server_connection::serve_connection(&core, established).await;
         }
         Err(error) => {
-            drop(place);
+            drop(permit);
             if let Some(more) = core.admission.may_log() {
                 tracing::warn!(%address, %error, more, "connection refused");
             }

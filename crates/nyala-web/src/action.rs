@@ -5,7 +5,7 @@
 pub mod consequences;
 
 use crate::units;
-use nyala_cluster::words::Word;
+use nyala_cluster::word::Word;
 use nyala_wire::map::Consistency;
 use nyala_wire::{GroupId, TargetId};
 
@@ -106,7 +106,7 @@ impl Action {
 }
 
 /// Where a duration is said in consequences.
-fn left(bytes: f64, rate: f64) -> String {
+fn remaining(bytes: f64, rate: f64) -> String {
     format!("{} left, about {}", units::bytes(bytes), units::duration(bytes / rate))
 }
 

@@ -90,7 +90,7 @@ pub struct Resync {
     /// Copied.
     pub copied: f64,
     /// Yet to copy.
-    pub left: f64,
+    pub remaining: f64,
     /// In a second.
     pub rate: f64,
 }

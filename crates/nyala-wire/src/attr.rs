@@ -50,7 +50,7 @@ const FIELDS: u64 = 15;
 
 impl<C> Encode<C> for Attr {
     fn encode<W: Write>(&self, e: &mut Encoder<W>, _: &mut C) -> Result<(), encode::Error<W::Error>> {
-        let mut plain = Plain::<{ Plain::<0>::room(Attr::PLAIN_ITEMS) }>::default();
+        let mut plain = Plain::<{ Plain::<0>::max_bytes(Attr::PLAIN_ITEMS) }>::default();
         self.write(&mut plain);
         plain.write(e)
     }

@@ -102,13 +102,13 @@ impl SessionId {
     const CLIENT_BITS: u32 = 52;
     const CLIENT: u64 = (1 << Self::CLIENT_BITS) - 1;
     /// The golden ratio in 64 bits: odd, so that clients go on under numbers that are as random as the first.
-    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+    const GOLDEN_RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
 
     /// The id of a client's session with this number, from 0 on. `client` is random. After 4,096 sessions a client goes on under
     /// another random number of its own.
     pub fn of_client(client: u64, number: u64) -> SessionId {
         let round = number >> (u64::BITS - Self::CLIENT_BITS);
-        let client = client.wrapping_add(round.wrapping_mul(Self::SPREAD)) & Self::CLIENT;
+        let client = client.wrapping_add(round.wrapping_mul(Self::GOLDEN_RATIO)) & Self::CLIENT;
         SessionId(number << Self::CLIENT_BITS | client.max(1))
     }
 

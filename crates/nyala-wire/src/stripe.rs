@@ -270,7 +270,7 @@ impl Layout {
         let (pattern, moves, code) =
             (Pattern::from_number(first as u8)?, (first >> 8) as u32, ErasureCode::from_number(first >> 40)?);
         let chunk_bytes = reader.number().filter(|bytes| *bytes > 0)?;
-        let number = reader.array().filter(|number| (1..=reader.left() as u64).contains(number))?;
+        let number = reader.array().filter(|number| (1..=reader.remaining() as u64).contains(number))?;
         let mut targets = Vec::with_capacity(number as usize);
         for _ in 0..number {
             targets.push(TargetId(reader.number()?));

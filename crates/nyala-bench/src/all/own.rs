@@ -22,7 +22,7 @@ impl OwnCluster {
         let dir = work.join(format!("nyala-bench.{}.{base_port}", std::process::id()));
         std::fs::create_dir_all(dir.join("mnt")).map_err(io(format!("cannot make {}", dir.display())))?;
         let own = OwnCluster { host: host.clone(), dir };
-        let (home, mount, port) = (own.home(), own.mount(), base_port.to_string());
+        let (home, mount, port) = (own.cluster_dir(), own.mount(), base_port.to_string());
         let words = ["up", "--base-port", &port, "--dir"].map(OsStr::new);
         let up = words.into_iter().chain([home.as_os_str(), OsStr::new("--mount"), mount.as_os_str()]);
         let up = up.chain(more.iter().map(OsStr::new));
@@ -32,7 +32,7 @@ impl OwnCluster {
     }
 
     /// The cluster's directory.
-    pub fn home(&self) -> PathBuf {
+    pub fn cluster_dir(&self) -> PathBuf {
         self.dir.join("cluster")
     }
 
@@ -49,6 +49,6 @@ impl OwnCluster {
 
 impl Drop for OwnCluster {
     fn drop(&mut self) {
-        self.host.remove(&self.home(), &self.mount(), &self.dir);
+        self.host.remove(&self.cluster_dir(), &self.mount(), &self.dir);
     }
 }

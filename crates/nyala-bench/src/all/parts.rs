@@ -40,7 +40,7 @@ impl Plan {
     }
 }
 
-fn told<T>(part: &str, result: Result<T, impl Display>) -> Result<T, String> {
+fn report_error<T>(part: &str, result: Result<T, impl Display>) -> Result<T, String> {
     result.map_err(|error| {
         eprintln!("nyala bench {part}: {error}");
         format!("bench {part}: {error}")
@@ -50,15 +50,15 @@ fn told<T>(part: &str, result: Result<T, impl Display>) -> Result<T, String> {
 /// Runs all of them. A signal ends the whole.
 pub async fn measure(plan: Plan, stop: &Stop) -> Result<Parts, BenchError> {
     let go_on = || if stop.wanted() { Err(BenchError::stopped()) } else { Ok(()) };
-    let meta: Result<report::Report, String> = told("meta", session::run(plan.meta, stop).await);
+    let meta: Result<report::Report, String> = report_error("meta", session::run(plan.meta, stop).await);
     go_on()?;
-    let data = told("data", session::run(plan.data, stop).await);
+    let data = report_error("data", session::run(plan.data, stop).await);
     go_on()?;
-    let floor = told("floor", measure_floor(plan.floor, stop).await);
+    let floor = report_error("floor", measure_floor(plan.floor, stop).await);
     go_on()?;
-    let sessions = told("sessions", sessions::run(&plan.sessions).await);
+    let sessions = report_error("sessions", sessions::run(&plan.sessions).await);
     go_on()?;
-    let mirrors = told("failure", failure::run(&plan.failure, stop).await);
+    let mirrors = report_error("failure", failure::run(&plan.failure, stop).await);
     go_on()?;
     let mirrors = mirrors.and_then(|study| mirror_figures(&study.report));
     Ok(Parts { meta, data, sessions, mirrors, floor, mirrored_data: Err("not measured".to_owned()) })
@@ -76,8 +76,8 @@ pub async fn measure_mirrored(
     job: Result<Job, String>,
     stop: &Stop,
 ) -> Result<Result<report::Report, String>, BenchError> {
-    let report = match told("data, mirrored", job) {
-        Ok(job) => told("data, mirrored", session::run(job, stop).await),
+    let report = match report_error("data, mirrored", job) {
+        Ok(job) => report_error("data, mirrored", session::run(job, stop).await),
         Err(why) => Err(why),
     };
     if stop.wanted() { Err(BenchError::stopped()) } else { Ok(report) }

@@ -82,7 +82,7 @@ pub fn scores(parts: &Parts) -> Vec<Score> {
     let why = [parts.meta.as_ref().err(), parts.data.as_ref().err()].into_iter().flatten().next();
     let why = why.map_or("its phase did nothing", String::as_str);
     let absolute = all(&rows, &loopback.unwrap_or_default()).into_iter().map(|aim| aim.because(why));
-    let mut scores = beside_floor(absolute, parts);
+    let mut scores = with_floor_ratios(absolute, parts);
     let mut aims = mirrored_data(parts);
     aims.extend(mirror_aims([None; 4]).into_iter().map(|wanted| match &parts.mirrors {
         Ok(found) => {
@@ -105,7 +105,7 @@ fn reason(parts: [Option<&String>; 2]) -> &str {
 }
 
 /// Absolute aims, those of storage beside its ratio to the floor, and what has only that ratio.
-fn beside_floor(absolute: impl Iterator<Item = Aim>, parts: &Parts) -> Vec<Score> {
+fn with_floor_ratios(absolute: impl Iterator<Item = Aim>, parts: &Parts) -> Vec<Score> {
     let rows = parts.data.as_ref().map_or(&[][..], |report| &report.rows[..]);
     let floor = parts.floor.as_ref().map_or(&[][..], |report| &report.rows[..]);
     let why = reason([parts.data.as_ref().err(), parts.floor.as_ref().err()]);

@@ -7,7 +7,7 @@ use super::*;
 use crate::document::Document;
 use crate::plan::Step;
 use crate::report::tests::{report, row, servers};
-use crate::report::{Place, Row, Setting};
+use crate::report::{Backend, Row, Setting};
 
 fn away<T>() -> Result<T, String> {
     Err("no cluster".to_owned())
@@ -40,9 +40,9 @@ fn every_row_is_there_and_says_why_it_has_no_figure() {
 }
 
 /// A GiB written at so much CPU of storage, and 4 KiB read at so much.
-fn rows(workloads: [&'static str; 2], place: Place, storage_us: u64) -> Vec<Row> {
-    let stream = row(workloads[0], Step::Write, place, 2048, 1 << 30, 1.0, servers(0, storage_us));
-    let random = row(workloads[1], Step::RandomRead, place, 1000, 4_096_000, 1.0, servers(0, storage_us / 20));
+fn rows(workloads: [&'static str; 2], backend: Backend, storage_us: u64) -> Vec<Row> {
+    let stream = row(workloads[0], Step::Write, backend, 2048, 1 << 30, 1.0, servers(0, storage_us));
+    let random = row(workloads[1], Step::RandomRead, backend, 1000, 4_096_000, 1.0, servers(0, storage_us / 20));
     vec![stream, random]
 }
 
@@ -61,12 +61,12 @@ fn rows_of_data_are_ratios_to_the_floor_beside_their_absolute_aims() {
             seed: 1,
         },
         rounds: 1,
-        rows: rows(["floor", "floor"], Place::Floor, 200_000),
+        rows: rows(["floor", "floor"], Backend::Floor, 200_000),
         interrupted: false,
         notes: Vec::new(),
     };
-    let data = report(rows(["easy", "random"], Place::Native, 240_000));
-    let mirrored = report(rows(["easy", "random"], Place::Native, 480_000));
+    let data = report(rows(["easy", "random"], Backend::Native, 240_000));
+    let mirrored = report(rows(["easy", "random"], Backend::Native, 480_000));
     let parts = Parts { data: Ok(data), floor: Ok(floor), mirrored_data: Ok(mirrored), ..nothing() };
     let all = scores(&parts);
     let of = |what: &str| all.iter().find(|score| score.aim.what.starts_with(what)).cloned().unwrap();

@@ -86,7 +86,7 @@ fn study(own: &Own, options: &Options, directory: &str, kind: Kind) -> Result<Ru
         own.take_away(&victim)?;
         std::thread::sleep(span);
         options.ended.one();
-        own.bring_back(&victim)?;
+        own.restart(&victim)?;
         marks.push(Mark { at_s: load.elapsed(), state: State::Returned });
         let back = Instant::now();
         whole_after_s = whole_after_s.max(own.await_whole(kind)?);

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Names of a thread that are there at a time.
-const KEPT: u64 = 64;
+const LIVE_NAMES: u64 = 64;
 
 /// The load's own process, with so many threads of each kind: until its input ends.
 pub fn run(directory: &Path, tasks: u16) -> Result<(), BenchError> {
@@ -36,7 +36,7 @@ fn change(dir: &Path, began: Instant, notes: &Notes) {
     let name = |number: u64| -> PathBuf { dir.join(format!("f{number}")) };
     let mut next = 0;
     while !notes.ended() {
-        let (made, removed) = (name(next), next.checked_sub(KEPT).map(name));
+        let (made, removed) = (name(next), next.checked_sub(LIVE_NAMES).map(name));
         let make = || OpenOptions::new().write(true).create_new(true).open(&made).map(drop);
         notes.timed(began, true, 0, || format!("making {}", made.display()), make);
         if let Some(removed) = removed {

@@ -92,7 +92,7 @@ impl Own {
     }
 
     /// The server is started again.
-    pub fn bring_back(&self, victim: &str) -> Result<(), BenchError> {
+    pub fn restart(&self, victim: &str) -> Result<(), BenchError> {
         self.host.run(["start", victim, "--dir", &self.dir()]).map(|_| ())
     }
 

@@ -19,7 +19,7 @@ const MAX_BLOCK: usize = 4 << 20;
 /// Transfers from here on are handled one at a time, so that a block is checked while it is in the processor's cache.
 const LARGE: usize = 64 << 10;
 /// Short messages that are taken from a connection, or given to it, in one call.
-const MOST_TOGETHER: usize = 64;
+const MAX_BATCH: usize = 64;
 
 /// How much is moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -107,8 +107,8 @@ impl Assignment {
     }
 
     /// Messages that are sent or taken in one call.
-    pub fn together(&self) -> usize {
-        if self.bytes() >= LARGE { 1 } else { self.window().min(MOST_TOGETHER) }
+    pub fn batch(&self) -> usize {
+        if self.bytes() >= LARGE { 1 } else { self.window().min(MAX_BATCH) }
     }
 
     /// Where transfer `n` goes. Random ones go to blocks that were written.
@@ -116,7 +116,7 @@ impl Assignment {
         if !self.step.is_random() {
             return self.block(n);
         }
-        let stream = mix(self.sizes.seed ^ (self.connection as u64) << 40 ^ u64::from(self.step.writes()) << 63);
+        let stream = mix(self.sizes.seed ^ (self.connection as u64) << 40 ^ u64::from(self.step.is_write()) << 63);
         let (which, piece) = (mix(stream ^ n), mix(stream ^ n ^ 1 << 39));
         let within = piece % (self.sizes.block / RANDOM_BYTES) as u64 * RANDOM_BYTES as u64;
         let block = self.block(which % self.blocks.max(1));
@@ -183,8 +183,8 @@ mod tests {
     #[test]
     fn messages_come_one_at_a_time_where_they_are_large() {
         let large = Sizes { block: 512 << 10, file_bytes: 1 << 20, ..SIZES };
-        assert_eq!(large.share(0, Step::Read, None).together(), 1);
-        assert_eq!((large.share(0, Step::RandomRead, None).together(), large.window()), (3, 3));
+        assert_eq!(large.share(0, Step::Read, None).batch(), 1);
+        assert_eq!((large.share(0, Step::RandomRead, None).batch(), large.window()), (3, 3));
         assert_eq!(large.share(0, Step::Write, None).full_head(), 16 + 128 * 4);
     }
 

@@ -52,9 +52,9 @@ struct Generator<'a> {
 pub fn drive(stream: TcpStream, share: &Assignment, terms: &Terms<'_>) -> Result<Driven, FloorError> {
     let before = thread_us();
     let (head_bytes, data_bytes) =
-        if share.step.writes() { (HEAD_BYTES, 0) } else { (share.full_head(), share.bytes()) };
-    let mut inbox = Inbox::new(head_bytes, data_bytes, share.together());
-    let mut generator = Generator { stream, share, terms, heads: vec![0; share.full_head() * share.together()] };
+        if share.step.is_write() { (HEAD_BYTES, 0) } else { (share.full_head(), share.bytes()) };
+    let mut inbox = Inbox::new(head_bytes, data_bytes, share.batch());
+    let mut generator = Generator { stream, share, terms, heads: vec![0; share.full_head() * share.batch()] };
     let (mut sent, mut answered, mut all) = (0, 0, share.count());
     loop {
         if terms.stop.wanted() || terms.until.is_some_and(|end| Instant::now() >= end) {
@@ -62,7 +62,7 @@ pub fn drive(stream: TcpStream, share: &Assignment, terms: &Terms<'_>) -> Result
         }
         while sent < all && sent - answered < share.window() as u64 {
             let free = share.window() as u64 - (sent - answered);
-            let more = free.min(all - sent).min(share.together() as u64);
+            let more = free.min(all - sent).min(share.batch() as u64);
             generator.request(sent..sent + more)?;
             sent += more;
         }
@@ -85,9 +85,9 @@ impl Generator<'_> {
     fn request(&mut self, numbers: Range<u64>) -> Result<(), FloorError> {
         let (share, fill) = (self.share, self.terms.fill);
         let bytes = share.bytes();
-        let with_data = share.step.writes();
+        let with_data = share.step.is_write();
         let head_bytes = if with_data { share.full_head() } else { HEAD_BYTES };
-        let mut data = Vec::with_capacity(share.together());
+        let mut data = Vec::with_capacity(share.batch());
         for (n, head) in numbers.zip(self.heads.chunks_exact_mut(head_bytes)) {
             let at = share.location(n);
             at.encode(head);

@@ -5,7 +5,7 @@
 use crate::plan::Step;
 use crate::report::aim::{Aim, at_most};
 use crate::report::aims::{RANDOM_READ, RANDOM_WRITE, READ, Rows, WRITTEN};
-use crate::report::{Cpu, Place, Row};
+use crate::report::{Backend, Cpu, Row};
 
 /// Unit of a ratio to the floor.
 pub const UNIT: &str = "× floor";
@@ -61,8 +61,8 @@ fn ratio(one: Option<f64>, other: Option<f64>) -> Option<f64> {
 pub fn of_floor(rows: &[Row], floor: &[Row]) -> Vec<OfFloor> {
     let (rows, floor) = (Rows(rows), Rows(floor));
     let compare = |(what, workload, step, side, most, absolute): Comparison| {
-        let ours = rows.get(workload, step, Place::Native).and_then(|row| cost(row, side));
-        let least = floor.get(super::report::WORKLOAD, step, Place::Floor).and_then(|row| cost(row, side));
+        let ours = rows.get(workload, step, Backend::Native).and_then(|row| cost(row, side));
+        let least = floor.get(super::report::WORKLOAD, step, Backend::Floor).and_then(|row| cost(row, side));
         OfFloor { aim: at_most(what, ratio(ours, least), most, UNIT), floor: least, absolute }
     };
     COMPARISONS.into_iter().map(compare).collect()
@@ -70,8 +70,9 @@ pub fn of_floor(rows: &[Row], floor: &[Row]) -> Vec<OfFloor> {
 
 /// All comparisons of mirrored with unmirrored files.
 pub fn of_unmirrored(mirrored: &[Row], plain: &[Row]) -> Vec<Aim> {
-    let storage =
-        |rows: &[Row], workload, step| Rows(rows).get(workload, step, Place::Native).and_then(|row| cost(row, STORAGE));
+    let storage = |rows: &[Row], workload, step| {
+        Rows(rows).get(workload, step, Backend::Native).and_then(|row| cost(row, STORAGE))
+    };
     let compare = |(what, workload, step, most)| {
         let both = (storage(mirrored, workload, step), storage(plain, workload, step));
         at_most(what, ratio(both.0, both.1), most, MIRRORED_UNIT)
@@ -90,19 +91,19 @@ mod tests {
         Cpu { storage_us: Some(storage_us), client_us: Some(client_us), ..Cpu::default() }
     }
 
-    fn rows(workload: [&'static str; 2], place: Place, factor: u64) -> Vec<Row> {
+    fn rows(workload: [&'static str; 2], backend: Backend, factor: u64) -> Vec<Row> {
         let [stream, random] = workload;
         vec![
-            row(stream, Step::Write, place, 2048, GIB, 1.0, cpu(100_000 * factor, 200_000)),
-            row(stream, Step::Read, place, 4096, 2 * GIB, 1.0, cpu(100_000 * factor, 100_000 * factor)),
-            row(random, Step::RandomRead, place, 1000, 4_096_000, 1.0, cpu(4000 * factor, 0)),
+            row(stream, Step::Write, backend, 2048, GIB, 1.0, cpu(100_000 * factor, 200_000)),
+            row(stream, Step::Read, backend, 4096, 2 * GIB, 1.0, cpu(100_000 * factor, 100_000 * factor)),
+            row(random, Step::RandomRead, backend, 1000, 4_096_000, 1.0, cpu(4000 * factor, 0)),
         ]
     }
 
     #[test]
     fn figures_are_held_against_those_of_the_floor() {
-        let ours = rows(["easy", "random"], Place::Native, 3);
-        let floor = rows(["floor", "floor"], Place::Floor, 2);
+        let ours = rows(["easy", "random"], Backend::Native, 3);
+        let floor = rows(["floor", "floor"], Backend::Floor, 2);
         let got = of_floor(&ours, &floor);
         let values: Vec<_> = got.iter().map(|one| (one.aim.value, one.floor, one.aim.ok)).collect();
         let expected = [
@@ -125,17 +126,17 @@ mod tests {
 
     #[test]
     fn a_floor_that_is_missing_or_cost_nothing_gives_no_ratio() {
-        let ours = rows(["easy", "random"], Place::Native, 3);
+        let ours = rows(["easy", "random"], Backend::Native, 3);
         assert!(of_floor(&ours, &[]).iter().all(|one| one.aim.value.is_none() && one.floor.is_none()));
-        let nothing = rows(["floor", "floor"], Place::Floor, 0);
+        let nothing = rows(["floor", "floor"], Backend::Floor, 0);
         assert!(of_floor(&ours, &nothing)[..4].iter().all(|one| one.aim.value.is_none() && !one.aim.ok));
         assert!(of_floor(&[], &nothing).iter().all(|one| one.aim.value.is_none()));
     }
 
     #[test]
     fn mirrored_files_are_held_against_unmirrored_ones() {
-        let plain = rows(["easy", "random"], Place::Native, 2);
-        let mirrored = rows(["easy", "random"], Place::Native, 4);
+        let plain = rows(["easy", "random"], Backend::Native, 2);
+        let mirrored = rows(["easy", "random"], Backend::Native, 4);
         let got: Vec<_> = of_unmirrored(&mirrored, &plain).iter().map(|aim| (aim.value, aim.ok)).collect();
         assert_eq!(got, [(Some(2.0), true), (Some(2.0), false), (Some(2.0), false), (None, false)]);
     }

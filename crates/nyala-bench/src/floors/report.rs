@@ -8,7 +8,7 @@ use crate::document::{Document, Table};
 use crate::measure::latency::Percentiles;
 use crate::plan::Step;
 use crate::report::table::figure;
-use crate::report::{Cpu, Place, Row, Setting};
+use crate::report::{Backend, Cpu, Row, Setting};
 use serde::Serialize;
 
 /// The workload that rows of a floor say they are of.
@@ -40,7 +40,7 @@ pub fn row(sizes: &Sizes, step: Step, done: &Done) -> Row {
     Row {
         workload: WORKLOAD,
         step,
-        place: Place::Floor,
+        backend: Backend::Floor,
         tasks: sizes.depth,
         ops,
         items: ops,

@@ -19,7 +19,7 @@ use std::net::TcpStream;
 /// Serves a connection until its other end closes; CPU time of this thread, microseconds.
 pub fn serve(mut stream: TcpStream, store: &mut Store, share: &Assignment) -> Result<u64, FloorError> {
     let before = thread_us();
-    if share.step.writes() {
+    if share.step.is_write() {
         take_writes(&mut stream, store, share)?;
         store.sync()?;
     } else {
@@ -29,8 +29,8 @@ pub fn serve(mut stream: TcpStream, store: &mut Store, share: &Assignment) -> Re
 }
 
 fn take_writes(stream: &mut TcpStream, store: &mut Store, share: &Assignment) -> Result<(), FloorError> {
-    let mut inbox = Inbox::new(share.full_head(), share.bytes(), share.together());
-    let mut answers = Vec::with_capacity(share.together() * HEAD_BYTES);
+    let mut inbox = Inbox::new(share.full_head(), share.bytes(), share.batch());
+    let mut answers = Vec::with_capacity(share.batch() * HEAD_BYTES);
     loop {
         let requests = inbox.receive(stream).map_err(FloorError::io("cannot receive a request"))?;
         if requests.is_empty() {
@@ -48,9 +48,9 @@ fn take_writes(stream: &mut TcpStream, store: &mut Store, share: &Assignment) ->
 
 fn answer_reads(stream: &mut TcpStream, store: &mut Store, share: &Assignment) -> Result<(), FloorError> {
     let (full, bytes) = (share.full_head(), share.bytes());
-    let mut inbox = Inbox::new(HEAD_BYTES, 0, share.together());
-    let mut heads = vec![0; full * share.together()];
-    let mut data = Buffers::new(0).take(bytes * share.together());
+    let mut inbox = Inbox::new(HEAD_BYTES, 0, share.batch());
+    let mut heads = vec![0; full * share.batch()];
+    let mut data = Buffers::new(0).take(bytes * share.batch());
     loop {
         let requests = inbox.receive(stream).map_err(FloorError::io("cannot receive a request"))?;
         if requests.is_empty() {

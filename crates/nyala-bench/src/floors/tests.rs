@@ -7,7 +7,7 @@ use super::load::{Driven, Terms, drive};
 use super::message::{HEAD_BYTES, Location};
 use super::service::serve;
 use super::*;
-use crate::report::Place;
+use crate::report::Backend;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::thread;
@@ -47,7 +47,7 @@ fn a_run_moves_everything_checks_it_and_leaves_nothing() {
     ];
     assert_eq!(moved, expected);
     for row in &report.rows {
-        assert!(row.place == Place::Floor && row.seconds > 0.0, "{row:?}");
+        assert!(row.backend == Backend::Floor && row.seconds > 0.0, "{row:?}");
         assert!(row.cpu.storage_us.is_some_and(|us| us > 0) && row.cpu.client_us.is_some_and(|us| us > 0), "{row:?}");
     }
     assert_eq!((report.rounds, report.interrupted), (2, false));

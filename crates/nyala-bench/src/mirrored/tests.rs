@@ -6,7 +6,7 @@ use super::*;
 use crate::report::tests::{report, row as row_of, servers};
 
 fn round(plain_us: u64, first_us: u64, second_us: u64) -> (Report, Report) {
-    let of = |us| row_of("easy", Step::Create, Place::Native, 1000, 0, 0.5, servers(us, 0));
+    let of = |us| row_of("easy", Step::Create, Backend::Native, 1000, 0, 0.5, servers(us, 0));
     let mut mirrored = of(first_us + second_us);
     mirrored.meta_each_us = vec![("meta1".into(), first_us), ("meta2".into(), second_us)];
     (report(vec![of(plain_us)]), report(vec![mirrored]))

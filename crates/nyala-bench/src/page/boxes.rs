@@ -2,14 +2,14 @@
 
 //! Box plots: how a figure is spread over runs, a row for each, on one logarithmic scale.
 
-use super::quartiles::spread;
+use super::quartiles::quartiles;
 use super::series::Series;
 use crate::report::table::figure;
 use maud::{Markup, html};
 
 /// Geometry, in units of the drawing.
 const WIDTH: f64 = 960.0;
-const LEFT: f64 = 380.0;
+const LEFT_MARGIN: f64 = 380.0;
 const RIGHT: f64 = 110.0;
 const ROW: f64 = 24.0;
 const AXIS: f64 = 26.0;
@@ -33,7 +33,7 @@ impl Scale {
     /// Where a value stands; one that is not positive stands at the edge.
     fn x(&self, value: f64) -> f64 {
         let power = value.max(10_f64.powi(self.from)).log10().min(f64::from(self.to));
-        LEFT + (power - f64::from(self.from)) / f64::from(self.to - self.from) * (WIDTH - LEFT - RIGHT)
+        LEFT_MARGIN + (power - f64::from(self.from)) / f64::from(self.to - self.from) * (WIDTH - LEFT_MARGIN - RIGHT)
     }
 }
 
@@ -60,7 +60,7 @@ pub fn draw(title: &str, unit: &str, series: &[Series], mark: Option<(f64, &str)
 
 fn draw_row(scale: &Scale, y: f64, series: &Series) -> Markup {
     let known = series.known();
-    let Some(spread) = spread(&known) else { return html! {} };
+    let Some(spread) = quartiles(&known) else { return html! {} };
     let x = |value: f64| round(scale.x(value));
     let said = format!(
         "{}: median {}, from {} to {}, of {} runs",
@@ -73,7 +73,7 @@ fn draw_row(scale: &Scale, y: f64, series: &Series) -> Markup {
     html! {
         g {
             title { (said) }
-            text class="name" x=(LEFT - 12.0) y=(y + 4.0) { (series.what) }
+            text class="name" x=(LEFT_MARGIN - 12.0) y=(y + 4.0) { (series.what) }
             @if known.len() >= FOR_A_BOX {
                 line class="whisker" x1=(x(spread.least)) x2=(x(spread.most)) y1=(y) y2=(y) {}
                 rect class="box" x=(x(spread.low)) y=(y - 7.0) width=(round(scale.x(spread.high) - scale.x(spread.low))) height="14" {}
@@ -111,7 +111,10 @@ mod tests {
         let scale = Scale::over([0.0, 2.0, 50.0].into_iter()).unwrap();
         assert_eq!((scale.from, scale.to), (0, 2));
         let ten = scale.x(10.0);
-        assert!((ten - (LEFT + (WIDTH - LEFT - RIGHT) / 2.0)).abs() < 1e-9 && scale.x(0.0) == LEFT, "{ten}");
+        assert!(
+            (ten - (LEFT_MARGIN + (WIDTH - LEFT_MARGIN - RIGHT) / 2.0)).abs() < 1e-9 && scale.x(0.0) == LEFT_MARGIN,
+            "{ten}"
+        );
         assert!(Scale::over([0.0].into_iter()).is_none());
         assert_eq!([-2, 0, 4, 7].map(tick), ["0.01", "1", "10000", "1e7"]);
     }

@@ -15,5 +15,5 @@ mod series;
 mod stored;
 
 pub use html::page;
-pub(crate) use quartiles::spread;
+pub(crate) use quartiles::quartiles;
 pub use stored::{NotARun, Stored, read};

@@ -13,7 +13,7 @@ pub struct Quartiles {
 }
 
 /// The spread of some figures; quartiles lie between the figures next to them, in proportion.
-pub fn spread(values: &[f64]) -> Option<Quartiles> {
+pub fn quartiles(values: &[f64]) -> Option<Quartiles> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     sorted.sort_by(f64::total_cmp);
     let last = sorted.len().checked_sub(1)?;
@@ -31,10 +31,10 @@ mod tests {
 
     #[test]
     fn quartiles_are_those_of_the_figures() {
-        let found = spread(&[4.0, 1.0, 3.0, 2.0, 5.0]).unwrap();
+        let found = quartiles(&[4.0, 1.0, 3.0, 2.0, 5.0]).unwrap();
         assert_eq!(found, Quartiles { least: 1.0, low: 2.0, median: 3.0, high: 4.0, most: 5.0 });
-        let found = spread(&[1.0, 2.0, f64::NAN]).unwrap();
+        let found = quartiles(&[1.0, 2.0, f64::NAN]).unwrap();
         assert_eq!((found.low, found.median, found.high), (1.25, 1.5, 1.75));
-        assert_eq!(spread(&[]), None);
+        assert_eq!(quartiles(&[]), None);
     }
 }

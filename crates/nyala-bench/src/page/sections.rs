@@ -49,7 +49,7 @@ fn change(change: Option<Change>) -> Markup {
 pub fn section(group: &Group) -> Markup {
     let row = |series: &Series| {
         let (newest, spread, changed) =
-            (series.newest(), quartiles::spread(&series.known()), series.change(group.less));
+            (series.newest(), quartiles::quartiles(&series.known()), series.change(group.less));
         html! {
             tr {
                 th { (series.what) }

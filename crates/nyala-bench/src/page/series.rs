@@ -2,7 +2,7 @@
 
 //! Each figure through all runs.
 
-use super::quartiles::spread;
+use super::quartiles::quartiles;
 use super::stored::{Stored, StoredRow};
 use crate::all::history::NOISE;
 use crate::report::Cpu;
@@ -57,7 +57,7 @@ impl Series {
     pub fn change(&self, less: bool) -> Option<Change> {
         let (newest, before) = self.values.split_last()?;
         let before: Vec<f64> = before.iter().copied().flatten().collect();
-        let (newest, median) = ((*newest)?, spread(&before)?.median);
+        let (newest, median) = ((*newest)?, quartiles(&before)?.median);
         if median <= 0.0 || newest <= 0.0 {
             return None;
         }
@@ -154,7 +154,7 @@ mod tests {
         let row = |step: &str, items, bytes| StoredRow {
             workload: "w".into(),
             step: step.into(),
-            place: "native".into(),
+            backend: "native".into(),
             items,
             bytes,
             seconds: 2.0,

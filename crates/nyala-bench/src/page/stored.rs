@@ -58,7 +58,8 @@ pub struct StoredRow {
     /// What was done.
     pub step: String,
     /// Where.
-    pub place: String,
+    #[serde(rename = "place")]
+    pub backend: String,
     /// Operations, or entries.
     #[serde(default)]
     pub items: u64,
@@ -79,7 +80,7 @@ pub struct StoredRow {
 impl StoredRow {
     /// What it did, in words.
     pub fn what(&self) -> String {
-        format!("{} {} ({})", self.workload, self.step, self.place)
+        format!("{} {} ({})", self.workload, self.step, self.backend)
     }
 
     /// A stream, measured in bytes rather than operations.

@@ -3,7 +3,7 @@
 //! What came out, side by side. Pure.
 
 use super::kind::Kind;
-use crate::page::spread;
+use crate::page::quartiles;
 use crate::report::Setting;
 use serde::Serialize;
 
@@ -112,7 +112,7 @@ pub struct Comparison {
 fn cell(rounds: &Rounds, at: usize) -> Option<Cell> {
     let (system, rounds) = rounds;
     let figures: Vec<&Figure> = rounds.iter().filter_map(|round| round.get(at)).collect();
-    let median = |of: fn(&Figure) -> f64| spread(&figures.iter().map(|one| of(one)).collect::<Vec<_>>());
+    let median = |of: fn(&Figure) -> f64| quartiles(&figures.iter().map(|one| of(one)).collect::<Vec<_>>());
     let (rate, cost) = (median(Figure::rate)?.median, median(Figure::cost)?.median);
     Some(Cell { system: *system, rate, cpu_us: cost })
 }

@@ -40,7 +40,7 @@ impl Handling {
     }
 
     /// The command line, in a directory beside which the archive lies.
-    fn words(self, archive: &Path) -> Vec<String> {
+    fn command_line(self, archive: &Path) -> Vec<String> {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
         match self {
             Handling::Unpack => [words(&["tar", "-xpf"]), vec![archive.display().to_string()]].concat(),
@@ -52,7 +52,7 @@ impl Handling {
 
     /// Does it in `dir`; how long it took.
     pub fn run(self, dir: &Path, archive: &Path) -> Result<Duration, BenchError> {
-        let words = self.words(archive);
+        let words = self.command_line(archive);
         let began = Instant::now();
         command(&words, dir)?;
         Ok(began.elapsed())

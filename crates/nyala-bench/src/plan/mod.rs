@@ -48,7 +48,7 @@ impl Step {
     }
 
     /// Whether it changes a file's content through an open file.
-    pub fn writes(self) -> bool {
+    pub fn is_write(self) -> bool {
         matches!(self, Step::Write | Step::RandomWrite)
     }
 

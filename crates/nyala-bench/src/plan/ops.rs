@@ -41,7 +41,7 @@ impl Phase {
         match self.step {
             Step::List | Step::ListPlus => Op::Dir { dir: self.dir(task), plus: self.step == Step::ListPlus },
             step if step.is_transfer() => Op::Transfer {
-                write: step.writes(),
+                write: step.is_write(),
                 offset: self.offset(task, index),
                 bytes: self.bytes,
                 key: self.file_key(task),

@@ -3,7 +3,7 @@
 //! The design's aims (section 14) that a benchmark's rows can answer.
 
 use super::aim::{Aim, at_least, at_most};
-use super::{Place, Row};
+use super::{Backend, Row};
 use crate::measure::loopback::Loopback;
 use crate::plan::Step;
 
@@ -18,13 +18,13 @@ pub(crate) struct Rows<'a>(pub(crate) &'a [Row]);
 
 impl Rows<'_> {
     /// A row that did something.
-    pub(crate) fn get(&self, workload: &str, step: Step, place: Place) -> Option<&Row> {
-        let same = |row: &&Row| row.workload == workload && row.step == step && row.place == place;
+    pub(crate) fn get(&self, workload: &str, step: Step, backend: Backend) -> Option<&Row> {
+        let same = |row: &&Row| row.workload == workload && row.step == step && row.backend == backend;
         self.0.iter().find(same).filter(|row| row.ops > 0 && row.seconds > 0.0)
     }
 
     fn native(&self, workload: &str, step: Step) -> Option<&Row> {
-        self.get(workload, step, Place::Native)
+        self.get(workload, step, Backend::Native)
     }
 
     /// Metadata's CPU for each operation, microseconds.
@@ -61,9 +61,9 @@ impl Rows<'_> {
 
     /// A stream through the mount ÷ what TCP and the local file system give one after the other, in percent.
     fn stream(&self, step: Step, loopback: &Loopback) -> Option<f64> {
-        let rate = |place| self.get("stream", step, place).map(Row::gib_per_s);
-        let limit = 1.0 / (1.0 / loopback.stream_gib_per_s + 1.0 / rate(Place::Local)?);
-        Some(100.0 * rate(Place::Mount)? / limit)
+        let rate = |backend| self.get("stream", step, backend).map(Row::gib_per_s);
+        let limit = 1.0 / (1.0 / loopback.stream_gib_per_s + 1.0 / rate(Backend::Local)?);
+        Some(100.0 * rate(Backend::Mount)? / limit)
     }
 }
 

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 /// Where a workload ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Place {
+pub enum Backend {
     /// The client library in this process.
     Native,
     /// System calls on a mount of the cluster.
@@ -27,14 +27,14 @@ pub enum Place {
     Floor,
 }
 
-impl Place {
+impl Backend {
     /// Its name for people.
     pub fn name(self) -> &'static str {
         match self {
-            Place::Native => "native",
-            Place::Mount => "mount",
-            Place::Local => "local",
-            Place::Floor => "floor",
+            Backend::Native => "native",
+            Backend::Mount => "mount",
+            Backend::Local => "local",
+            Backend::Floor => "floor",
         }
     }
 }
@@ -73,7 +73,8 @@ pub struct Row {
     /// What was done.
     pub step: Step,
     /// Where.
-    pub place: Place,
+    #[serde(rename = "place")]
+    pub backend: Backend,
     /// Tasks at once.
     pub tasks: usize,
     /// Operations done.
@@ -176,8 +177,8 @@ pub struct Report {
 impl Report {
     /// Computes what follows from the rows.
     pub fn finish(&mut self) {
-        let local: Vec<_> = self.rows.iter().filter(|row| row.place == Place::Local).cloned().collect();
-        for row in self.rows.iter_mut().filter(|row| row.place != Place::Local) {
+        let local: Vec<_> = self.rows.iter().filter(|row| row.backend == Backend::Local).cloned().collect();
+        for row in self.rows.iter_mut().filter(|row| row.backend != Backend::Local) {
             let same = local.iter().find(|other| other.workload == row.workload && other.step == row.step);
             row.of_local = same.filter(|other| other.rate() > 0.0).map(|other| row.rate() / other.rate());
         }

@@ -3,7 +3,7 @@
 //! The report for people.
 
 use super::aim::Aim;
-use super::{Place, Report, Row};
+use super::{Backend, Report, Row};
 use crate::document::{Document, Table};
 
 /// Three digits of a figure.
@@ -26,8 +26,8 @@ fn ratio(value: Option<f64>) -> String {
 }
 
 fn head(row: &Row) -> [String; 3] {
-    let place = format!("{}{}", row.place.name(), if row.cached { "*" } else { "" });
-    [row.workload.to_owned(), row.step.name().to_owned(), place]
+    let backend = format!("{}{}", row.backend.name(), if row.cached { "*" } else { "" });
+    [row.workload.to_owned(), row.step.name().to_owned(), backend]
 }
 
 fn latencies(row: &Row) -> [String; 4] {
@@ -91,7 +91,7 @@ fn streams(rows: &[&Row], tcp_gib_per_s: f64) -> Table {
         "OF-TCP",
     ]);
     for row in rows {
-        let of_tcp = (row.place != Place::Local).then(|| row.gib_per_s() / tcp_gib_per_s);
+        let of_tcp = (row.backend != Backend::Local).then(|| row.gib_per_s() / tcp_gib_per_s);
         let amounts = [row.tasks.to_string(), figure(Some(row.gib())), figure(Some(row.gib_per_s()))];
         let cells = head(row).into_iter().chain(amounts).chain(latencies(row));
         let cells = cells.chain(cpu(row, |us| row.s_per_gib(us)));

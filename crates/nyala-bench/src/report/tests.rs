@@ -6,12 +6,12 @@ use super::*;
 use crate::report::table::render;
 
 /// A row with four tasks.
-pub fn row(workload: &'static str, step: Step, place: Place, ops: u64, bytes: u64, seconds: f64, cpu: Cpu) -> Row {
+pub fn row(workload: &'static str, step: Step, backend: Backend, ops: u64, bytes: u64, seconds: f64, cpu: Cpu) -> Row {
     let latency_us = Percentiles { p50: 10.0, p90: 20.5, p99: 300.0, max: 20_000.0 };
     Row {
         workload,
         step,
-        place,
+        backend,
         tasks: 4,
         ops,
         items: ops,
@@ -58,9 +58,9 @@ pub fn servers(meta_us: u64, storage_us: u64) -> Cpu {
 #[test]
 fn aims_are_held_against_cpu_per_operation() {
     let report = report(vec![
-        row("easy", Step::Create, Place::Native, 1000, 0, 0.5, servers(30_000, 0)),
-        row("easy", Step::Stat, Place::Native, 1000, 0, 0.5, servers(8_000, 0)),
-        row("easy", Step::Create, Place::Mount, 1000, 0, 0.5, servers(1, 0)),
+        row("easy", Step::Create, Backend::Native, 1000, 0, 0.5, servers(30_000, 0)),
+        row("easy", Step::Stat, Backend::Native, 1000, 0, 0.5, servers(8_000, 0)),
+        row("easy", Step::Create, Backend::Mount, 1000, 0, 0.5, servers(1, 0)),
     ]);
     let got: Vec<_> = report.aims.iter().map(|aim| (aim.value, aim.aim, aim.ok)).collect();
     assert_eq!(got, [(Some(30.0), 25.0, false), (Some(8.0), 8.0, true)]);
@@ -70,8 +70,8 @@ fn aims_are_held_against_cpu_per_operation() {
 fn a_stream_is_held_against_tcp_and_the_local_file_system_in_series() {
     let gib = 1 << 30;
     let report = report(vec![
-        row("stream", Step::Write, Place::Mount, 1024, gib, 0.5, servers(0, 1)),
-        row("stream", Step::Write, Place::Local, 1024, gib, 0.125, Cpu::default()),
+        row("stream", Step::Write, Backend::Mount, 1024, gib, 0.5, servers(0, 1)),
+        row("stream", Step::Write, Backend::Local, 1024, gib, 0.125, Cpu::default()),
     ]);
     // 8 GiB/s and 8 GiB/s in series are 4; 2 of 4 is a half.
     assert_eq!((report.aims[0].value, report.aims[0].ok), (Some(50.0), false));
@@ -82,8 +82,8 @@ fn a_stream_is_held_against_tcp_and_the_local_file_system_in_series() {
 fn a_shared_file_is_held_against_a_file_each_by_bytes() {
     let gib = 1 << 30;
     let report = report(vec![
-        row("easy", Step::Write, Place::Native, 1024, gib, 0.5, servers(0, 1)),
-        row("hard", Step::Write, Place::Native, 22_842, gib, 1.0, servers(0, 1)),
+        row("easy", Step::Write, Backend::Native, 1024, gib, 0.5, servers(0, 1)),
+        row("hard", Step::Write, Backend::Native, 22_842, gib, 1.0, servers(0, 1)),
     ]);
     let shared = report.aims.iter().find(|aim| aim.what.contains("one shared file")).unwrap();
     assert_eq!((shared.value, shared.ok), (Some(50.0), false));
@@ -91,7 +91,7 @@ fn a_shared_file_is_held_against_a_file_each_by_bytes() {
 
 #[test]
 fn phases_that_did_nothing_claim_nothing() {
-    let report = report(vec![row("easy", Step::Create, Place::Native, 0, 0, 0.0, servers(30_000, 0))]);
+    let report = report(vec![row("easy", Step::Create, Backend::Native, 0, 0, 0.0, servers(30_000, 0))]);
     assert_eq!(report.aims, []);
     assert_eq!(report.rows[0].rate(), 0.0);
     assert_eq!(report.rows[0].us_per_item(Some(5)), None);
@@ -99,7 +99,7 @@ fn phases_that_did_nothing_claim_nothing() {
 
 #[test]
 fn an_interrupted_benchmark_claims_no_aims() {
-    let rows = vec![row("easy", Step::Create, Place::Native, 1000, 0, 0.5, servers(30_000, 0))];
+    let rows = vec![row("easy", Step::Create, Backend::Native, 1000, 0, 0.5, servers(30_000, 0))];
     let mut report = Report { interrupted: true, ..report(rows) };
     report.aims.clear();
     report.finish();
@@ -109,8 +109,8 @@ fn an_interrupted_benchmark_claims_no_aims() {
 #[test]
 fn the_table_is_what_people_read() {
     let report = report(vec![
-        row("easy", Step::Create, Place::Native, 1000, 0, 0.5, servers(30_000, 0)),
-        row("easy", Step::Create, Place::Local, 1000, 0, 0.1, Cpu { driver_us: Some(9_000), ..Cpu::default() }),
+        row("easy", Step::Create, Backend::Native, 1000, 0, 0.5, servers(30_000, 0)),
+        row("easy", Step::Create, Backend::Local, 1000, 0, 0.1, Cpu { driver_us: Some(9_000), ..Cpu::default() }),
     ]);
     let text = render(&report).plain();
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
@@ -127,7 +127,7 @@ fn the_table_is_what_people_read() {
 
 #[test]
 fn the_json_has_names_with_units() {
-    let report = report(vec![row("easy", Step::WriteFile, Place::Native, 10, 40_960, 0.5, servers(300, 7))]);
+    let report = report(vec![row("easy", Step::WriteFile, Backend::Native, 10, 40_960, 0.5, servers(300, 7))]);
     let json = serde_json::to_value(&report).unwrap();
     let row = &json["rows"][0];
     assert_eq!(row["step"], "write-file");

@@ -19,7 +19,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 /// Handshakes under way at once.
-const AT_ONCE: usize = 64;
+const MAX_HANDSHAKES: usize = 64;
 
 /// All sessions; they end when this is dropped.
 pub struct Sessions {
@@ -67,7 +67,7 @@ pub async fn open(config: &ClientConfig, map: &ClusterMap, count: usize) -> Resu
         storage: endpoints(TargetKind::Storage),
         mgmt: Endpoint::from(*config.mgmt.first().ok_or("no management address is known")?),
         map: map.version,
-        door: Semaphore::new(AT_ONCE),
+        door: Semaphore::new(MAX_HANDSHAKES),
     });
     let lost = Arc::new(AtomicUsize::new(0));
     let (opened, mut answers) = mpsc::unbounded_channel();

@@ -19,7 +19,7 @@ pub fn document(comparison: &Comparison) -> Document {
         table.row([
             operation.servers.to_string(),
             operation.step.name().to_owned(),
-            operation.place.name().to_owned(),
+            operation.backend.name().to_owned(),
             us,
             ratio,
             least,

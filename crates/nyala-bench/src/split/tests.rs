@@ -7,7 +7,7 @@ use super::*;
 use crate::report::tests::{report, row as row_of, servers};
 
 fn round(one_us: u64, each_us: [u64; 2]) -> Round {
-    let of = |us| row_of(WORKLOAD, Step::Create, Place::Native, 1000, 0, 0.5, servers(us, 0));
+    let of = |us| row_of(WORKLOAD, Step::Create, Backend::Native, 1000, 0, 0.5, servers(us, 0));
     let mut two = of(each_us.iter().sum());
     two.meta_each_us = vec![("meta1".into(), each_us[0]), ("meta2".into(), each_us[1])];
     vec![(1, report(vec![of(one_us)])), (2, report(vec![two]))]

@@ -174,7 +174,7 @@ impl FileOps {
         if state.session() != session {
             return Err(Bound::new(to.inode, session).lost());
         }
-        state.wrote(range.clone(), wall_clock());
+        state.note_write(range.clone(), wall_clock());
         state.commit_mut().add(range.end, now_ms);
         self.writeback.stored(&mut state, to.inode, index, verifier);
         let newly_active = state.activate();

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 /// Bytes of each chunk file that are read, encoded and written at once.
 const BAND: u64 = 512 << 10;
 /// Bands on their way side by side: so much memory times [`BAND`] and the parts of the code.
-const AT_ONCE: usize = 2;
+const MAX_CONCURRENT: usize = 2;
 
 /// What targets said of what was written, and how many bytes of the file that was.
 type Stored = (u64, Vec<(u16, WriteVerifier)>);
@@ -32,7 +32,7 @@ pub(super) async fn encode(work: &mut Move<'_>, code: ErasureCode, moved: &impl 
         if let Err(error) = work.yielding.check(work.ops, work.file) {
             failed.get_or_insert(error);
         }
-        while failed.is_none() && under_way.len() < AT_ONCE {
+        while failed.is_none() && under_way.len() < MAX_CONCURRENT {
             let Some(band) = bands.next() else { break };
             let copy = Copy {
                 ops: work.ops.clone(),

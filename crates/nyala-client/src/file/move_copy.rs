@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 /// Bytes that are read and written at once.
 const PIECE: u64 = 4 << 20;
 /// Pieces on their way side by side: so much memory times [`PIECE`].
-const AT_ONCE: usize = 4;
+const MAX_CONCURRENT: usize = 4;
 
 /// A move under way.
 pub(super) struct Move<'a> {
@@ -67,7 +67,7 @@ impl Move<'_> {
                 if let Err(error) = self.yielding.check(self.ops, self.file) {
                     failed.get_or_insert(error);
                 }
-                while failed.is_none() && from < data.end && pieces.len() < AT_ONCE {
+                while failed.is_none() && from < data.end && pieces.len() < MAX_CONCURRENT {
                     let piece = from..data.end.min((from / PIECE + 1) * PIECE);
                     from = piece.end;
                     pieces.spawn(self.copy_piece(piece));

@@ -261,7 +261,7 @@ impl FileOps {
         let before = state.written().dirty().bytes();
         let stamp = state.written_mut().stamp();
         state.written_mut().insert(range.start, &zeros, self.ctx.now_ms(), stamp);
-        state.written_mut().wrote_within(wall_clock());
+        state.written_mut().note_write_within(wall_clock());
         let grown = state.written().dirty().bytes() - before;
         drop(state);
         self.writeback.memory.give_back(zeros.len() - grown);

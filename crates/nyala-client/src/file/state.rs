@@ -10,10 +10,10 @@ mod binding;
 pub(crate) mod commit;
 pub(crate) mod content;
 pub(crate) mod failures;
+mod location;
 pub(crate) mod migration;
 pub(crate) mod open;
 pub(crate) mod pending_attrs;
-mod place;
 pub(crate) mod written;
 
 use crate::context::Context;
@@ -444,12 +444,12 @@ impl FileState {
     }
 
     /// This client wrote `range`, at `mtime`: the file may have grown, and have a hole now.
-    pub(crate) fn wrote(&mut self, range: Range<u64>, mtime: Time) {
+    pub(crate) fn note_write(&mut self, range: Range<u64>, mtime: Time) {
         assert!(range.start <= range.end, "a write ends before it begins");
         self.cache.remove(range.clone());
         self.commit.note_usage(range.start > self.size);
         self.size = self.size.max(range.end);
-        self.written.wrote_upto(range.end, mtime);
+        self.written.note_write_to(range.end, mtime);
     }
 
     /// Inline content moves to storage, beneath what is dirty.

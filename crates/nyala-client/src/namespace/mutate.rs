@@ -172,7 +172,7 @@ impl Namespace {
         let note = self.delegations.note_all();
         let op = MetaOp::Create { entry, exclusive };
         let answer =
-            self.cluster.meta_wanting("create a file", op, owner, self.cluster.want().and(Want::UNSAID)).await?;
+            self.cluster.meta_wanting("create a file", op, owner, self.cluster.want().and(Want::IMPLICIT_OPEN)).await?;
         let MetaReply::Created { new, inode, kind, file } = &answer.reply else {
             return Err(unexpected_reply("create a file"));
         };

@@ -14,11 +14,11 @@ use std::collections::HashMap;
 const MOST: usize = 16 << 10;
 
 /// The directory above, and the name there.
-type Place = (InodeId, Box<[u8]>);
+type ParentEntry = (InodeId, Box<[u8]>);
 
 /// By inode of the directory.
 #[derive(Default)]
-pub(crate) struct Parents(Mutex<HashMap<InodeId, Place>>);
+pub(crate) struct Parents(Mutex<HashMap<InodeId, ParentEntry>>);
 
 impl Parents {
     /// This is what was found under a name, or made.

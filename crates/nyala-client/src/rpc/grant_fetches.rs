@@ -79,7 +79,7 @@ mod tests {
     }
 
     /// What so many that want to write get at once, and how often was asked. `answers`: to each asking.
-    async fn at_once(count: usize, answers: &[Result<StorageGrant>]) -> (Vec<Result<StorageGrant>>, usize) {
+    async fn fetch_all(count: usize, answers: &[Result<StorageGrant>]) -> (Vec<Result<StorageGrant>>, usize) {
         let (fetches, asked) = (GrantFetches::default(), Cell::new(0));
         let ask = || async {
             let number = asked.replace(asked.get() + 1);
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn many_that_want_a_grant_ask_once() {
         run(async {
-            let (results, asked) = at_once(20, &[Ok(grant(StorageRights::Write))]).await;
+            let (results, asked) = fetch_all(20, &[Ok(grant(StorageRights::Write))]).await;
             assert_eq!((results.len(), asked), (20, 1));
             assert!(results.into_iter().all(|result| result.is_ok_and(|got| got == grant(StorageRights::Write))));
         });
@@ -123,13 +123,13 @@ mod tests {
         run(async {
             let first = [Ok(grant(StorageRights::Read)), Err(refused("test", "no"))];
             for first in first {
-                let (results, asked) = at_once(20, &[first, Ok(grant(StorageRights::Write))]).await;
+                let (results, asked) = fetch_all(20, &[first, Ok(grant(StorageRights::Write))]).await;
                 assert_eq!((results.len(), asked), (20, 2));
                 let enough =
                     |result: &Result<StorageGrant>| matches!(result, Ok(got) if got.rights == StorageRights::Write);
                 assert_eq!(results.iter().filter(|result| enough(result)).count(), 19);
             }
-            let (results, asked) = at_once(20, &[Err(Error::ShutDown)]).await;
+            let (results, asked) = fetch_all(20, &[Err(Error::ShutDown)]).await;
             assert!(asked == 1 && results.iter().all(|result| matches!(result, Err(Error::ShutDown))));
         });
     }

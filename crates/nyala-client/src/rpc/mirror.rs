@@ -38,7 +38,7 @@ pub(super) const STORAGE_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     /// Spreads readers over members.
-    pub(crate) spread: u64,
+    pub(crate) reader_number: u64,
     /// Members whose copy is damaged.
     pub(crate) avoid: Vec<TargetId>,
     /// Who was asked last.
@@ -48,8 +48,8 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    pub(crate) fn new(spread: u64) -> Reader {
-        Reader { spread, ..Reader::default() }
+    pub(crate) fn new(reader_number: u64) -> Reader {
+        Reader { reader_number, ..Reader::default() }
     }
 
     /// Whether only the primary can tell.
@@ -62,7 +62,7 @@ impl Reader {
         if self.ask_primary && wanted.contains(&primary) {
             return Some(primary);
         }
-        let at = self.spread.wrapping_add(self.tries).checked_rem(wanted.len() as u64)?;
+        let at = self.reader_number.wrapping_add(self.tries).checked_rem(wanted.len() as u64)?;
         wanted.get(at as usize).copied()
     }
 }

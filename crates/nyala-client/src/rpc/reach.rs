@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 /// A request without an answer for so long is a reason to probe its host.
 pub(crate) const SUSPECT: Duration = Duration::from_secs(1);
 /// Between two probes of a host that does not answer.
-const KNOCK: Duration = Duration::from_secs(1);
+const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 /// Whoever probes may have ended with its thread: what is known is forgotten after so long.
 const VALID: Duration = Duration::from_secs(10);
 
@@ -49,7 +49,7 @@ impl Unreached {
         let (all, rpc, endpoint) = (Arc::downgrade(self), Arc::downgrade(rpc), endpoint.clone());
         tokio::spawn(async move {
             loop {
-                tokio::time::sleep(KNOCK).await;
+                tokio::time::sleep(PROBE_INTERVAL).await;
                 // Without the client there is nobody to know it for.
                 let (Some(all), Some(rpc)) = (all.upgrade(), rpc.upgrade()) else { return };
                 if rpc.is_reachable(&endpoint).await {

@@ -42,7 +42,7 @@ pub(super) async fn replay(cluster: &Cluster, session: &Session, run: u32) -> Re
             Err(outcome) => return Ok(Some(outcome)),
         }
     }
-    let ToSay { messages, left } = session.with_replay_log(|log| {
+    let ToSay { messages, too_large } = session.with_replay_log(|log| {
         log.close();
         to_say(log.changes(|_| true))
     });
@@ -53,7 +53,7 @@ pub(super) async fn replay(cluster: &Cluster, session: &Session, run: u32) -> Re
         Ok(said) => said,
         Err(outcome) => return Ok(Some(outcome)),
     };
-    let lost = [left, more].concat();
+    let lost = [too_large, more].concat();
     if count > 0 {
         tracing::info!(target = %session.target, count, lost = lost.len(), "a metadata server has done again what a power cut took back");
     }

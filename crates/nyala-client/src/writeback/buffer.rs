@@ -53,9 +53,9 @@ impl Writeback {
         }
         state.written_mut().insert(at, data, now_ms, stamp);
         if let Some(migration) = state.migration_mut() {
-            migration.wrote(at..end);
+            migration.note_write(at..end);
         }
-        state.wrote(at..end, wall_clock());
+        state.note_write(at..end, wall_clock());
         let newly_active = state.activate();
         let used = state.written().dirty().bytes() - before;
         drop(state);

@@ -5,10 +5,10 @@
 
 mod basics;
 mod behind;
-mod closing;
 mod coherence;
 mod commits;
 mod content;
+mod deferred_close;
 mod delegations;
 mod durable;
 mod emptied;

@@ -3,7 +3,7 @@
 //! What changed, a sentence for each thing.
 
 use super::mood::Mood;
-use crate::words::Word;
+use crate::word::Word;
 use crate::{ClusterState, Event, Thing};
 use nyala_wire::access_rules::{ANY_KEY, Network};
 use nyala_wire::map::{CapacityPool, Consistency, MemberState, Reachability};

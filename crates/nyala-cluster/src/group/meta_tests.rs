@@ -2,7 +2,7 @@
 
 //! Mirror groups of metadata targets: a server that has served for long, and spares that have nothing.
 
-use super::plan::{GroupWish, plan_groups};
+use super::plan::{GroupRequest, plan_groups};
 use crate::{ClusterState, Command, Event, MemberAt, NewTarget, RegisterNode};
 use nyala_wire::map::MemberState::{Good, NeedsResync};
 use nyala_wire::map::{Group, Reachability, Role, Settings, TargetKind};
@@ -13,7 +13,8 @@ const SERVER: TargetId = TargetId(1);
 const OTHER: TargetId = TargetId(2);
 const SPARE: TargetId = TargetId(3);
 const FAR: TargetId = TargetId(4);
-const WISH: GroupWish = GroupWish { kind: TargetKind::Meta, members: 2, ignore_space: true, ignore_uneven: false };
+const REQUEST: GroupRequest =
+    GroupRequest { kind: TargetKind::Meta, members: 2, ignore_space: true, ignore_uneven: false };
 
 fn register(state: &mut ClusterState, node: u8, incarnation: u64, target: TargetId, spare: bool) {
     let uuid = ClusterId([100 + target.0 as u8; 16]);
@@ -111,11 +112,11 @@ fn a_group_goes_only_when_the_server_works_on_its_own_target() {
 fn each_server_gets_spares_on_other_nodes() {
     let state = cluster();
     let sizes = BTreeMap::from([(SERVER, 100), (OTHER, 500), (SPARE, 500), (FAR, 100)]);
-    let groups = plan_groups(&state, &GroupWish { ignore_space: false, ..WISH }, &sizes).unwrap();
+    let groups = plan_groups(&state, &GroupRequest { ignore_space: false, ..REQUEST }, &sizes).unwrap();
     assert_eq!(groups, [[SERVER, FAR], [OTHER, SPARE]], "those of its size");
-    let three = GroupWish { members: 3, ..WISH };
+    let three = GroupRequest { members: 3, ..REQUEST };
     let refused = plan_groups(&state, &three, &sizes).unwrap_err().to_string();
     assert!(refused.contains("metadata server 2 finds only 0 of 2 spare targets"), "{refused}");
-    let some = plan_groups(&state, &GroupWish { ignore_uneven: true, ..three }, &sizes).unwrap();
+    let some = plan_groups(&state, &GroupRequest { ignore_uneven: true, ..three }, &sizes).unwrap();
     assert_eq!(some, [[SERVER, FAR, SPARE]]);
 }

@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 /// Members of a group may differ in size by so much, in percent of the largest.
 const SIZE_PERCENT: u64 = 10;
 
-/// What groups are wished for.
+/// What groups are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GroupWish {
+pub struct GroupRequest {
     /// What the members hold.
     pub kind: TargetKind,
     /// Members of each group.
@@ -41,25 +41,25 @@ type ByNode = BTreeMap<NodeId, Vec<Free>>;
 /// Groups of all free targets, the primary of each first. `sizes`: bytes in all of each target, as far as they are known.
 pub fn plan_groups(
     state: &ClusterState,
-    wish: &GroupWish,
+    request: &GroupRequest,
     sizes: &BTreeMap<TargetId, u64>,
 ) -> Result<Vec<Vec<TargetId>>, ClusterError> {
-    if !(2..=MAX_MEMBERS).contains(&wish.members) {
+    if !(2..=MAX_MEMBERS).contains(&request.members) {
         return Err(ClusterError::invalid(format!("a mirror group has 2 to {MAX_MEMBERS} members")));
     }
-    if wish.kind == TargetKind::Meta {
-        return plan_meta::plan(state, wish, sizes);
+    if request.kind == TargetKind::Meta {
+        return plan_meta::plan(state, request, sizes);
     }
     let mut primaries: BTreeMap<NodeId, usize> = BTreeMap::new();
     for first in state.groups.iter().filter_map(|group| group.primary()) {
         *primaries.entry(state.target(first).map_or(NodeId(0), |t| t.node)).or_default() += 1;
     }
     let mut groups = Vec::new();
-    for (pool, mut free) in free_targets(state, wish, sizes)? {
-        drop_uneven(&mut free, wish, pool)?;
+    for (pool, mut free) in free_targets(state, request, sizes)? {
+        drop_uneven(&mut free, request, pool)?;
         while free.values().any(|targets| !targets.is_empty()) {
-            let members = take_group(&mut free, wish.members);
-            if !wish.ignore_space {
+            let members = take_group(&mut free, request.members);
+            if !request.ignore_space {
                 check_sizes(&members)?;
             }
             groups.push(primary_first(members, &mut primaries));
@@ -68,7 +68,7 @@ pub fn plan_groups(
     if groups.is_empty() {
         return Err(ClusterError::invalid(format!(
             "there are no free {:?} targets for a mirror group: it takes {} on different nodes that are in no group yet",
-            wish.kind, wish.members
+            request.kind, request.members
         )));
     }
     Ok(groups)
@@ -77,18 +77,18 @@ pub fn plan_groups(
 /// Targets in no group, by pool and node. One that is away or not good is no reason to leave it out silently.
 fn free_targets(
     state: &ClusterState,
-    wish: &GroupWish,
+    request: &GroupRequest,
     sizes: &BTreeMap<TargetId, u64>,
 ) -> Result<BTreeMap<PoolId, ByNode>, ClusterError> {
     let mut pools: BTreeMap<PoolId, ByNode> = BTreeMap::new();
-    for target in state.targets.iter().filter(|t| t.kind == wish.kind && state.group_of(t.id).is_none()) {
+    for target in state.targets.iter().filter(|t| t.kind == request.kind && state.group_of(t.id).is_none()) {
         if target.state.reachability != Reachability::Online || target.state.consistency != Consistency::Good {
             return Err(ClusterError::invalid(format!(
                 "target {} ({}) is not online and good; bring it back or remove it first, or name the members of each group",
                 target.id, target.alias
             )));
         }
-        let Some(bytes) = sizes.get(&target.id).copied().or(wish.ignore_space.then_some(0)) else {
+        let Some(bytes) = sizes.get(&target.id).copied().or(request.ignore_space.then_some(0)) else {
             return Err(ClusterError::invalid(format!(
                 "the size of target {} is not known yet; try again in a moment, or say that sizes do not matter",
                 target.id
@@ -104,18 +104,18 @@ fn free_targets(
 }
 
 /// Leaves away the smallest targets of the fullest nodes until the rest can be grouped without one over.
-fn drop_uneven(free: &mut ByNode, wish: &GroupWish, pool: PoolId) -> Result<(), ClusterError> {
+fn drop_uneven(free: &mut ByNode, request: &GroupRequest, pool: PoolId) -> Result<(), ClusterError> {
     loop {
         let total: usize = free.values().map(Vec::len).sum();
         let Some((_, fullest)) = free.iter_mut().max_by_key(|(_, targets)| targets.len()) else { return Ok(()) };
-        if total.is_multiple_of(wish.members) && fullest.len() <= total / wish.members {
+        if total.is_multiple_of(request.members) && fullest.len() <= total / request.members {
             return Ok(());
         }
-        if !wish.ignore_uneven {
+        if !request.ignore_uneven {
             return Err(ClusterError::invalid(format!(
                 "the {total} free {:?} targets of pool {pool} do not make whole groups of {} on different nodes; add targets, \
                  name the members of each group, or say that some may be left over",
-                wish.kind, wish.members
+                request.kind, request.members
             )));
         }
         fullest.remove(0);

@@ -3,7 +3,7 @@
 //! Which spare targets mirror which metadata servers when an operator leaves the choice to us: each server that is in no group
 //! yet gets spares on other nodes than its own, and each other's, those next to it in size first.
 
-use super::{Free, GroupWish, check_sizes, free_targets};
+use super::{Free, GroupRequest, check_sizes, free_targets};
 use crate::{ClusterError, ClusterState};
 use nyala_wire::{NodeId, PoolId, TargetId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,17 +11,17 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Groups of all metadata servers that are not mirrored, the server first.
 pub(super) fn plan(
     state: &ClusterState,
-    wish: &GroupWish,
+    request: &GroupRequest,
     sizes: &BTreeMap<TargetId, u64>,
 ) -> Result<Vec<Vec<TargetId>>, ClusterError> {
-    let free = free_targets(state, wish, sizes)?.remove(&PoolId(0)).unwrap_or_default();
+    let free = free_targets(state, request, sizes)?.remove(&PoolId(0)).unwrap_or_default();
     let all = free.into_iter().flat_map(|(node, targets)| targets.into_iter().map(move |free| (node, free)));
     let (servers, mut spares): (Vec<(NodeId, Free)>, Vec<_>) = all.partition(|(_, free)| state.has_slots(free.target));
     let mut groups = Vec::new();
     for server in servers {
-        let members = with_spares(server, &mut spares, wish.members);
-        if members.len() < wish.members {
-            if wish.ignore_uneven {
+        let members = with_spares(server, &mut spares, request.members);
+        if members.len() < request.members {
+            if request.ignore_uneven {
                 continue;
             }
             return Err(ClusterError::invalid(format!(
@@ -29,10 +29,10 @@ pub(super) fn plan(
                  each group, or say that some may be left over",
                 server.1.target,
                 members.len() - 1,
-                wish.members - 1
+                request.members - 1
             )));
         }
-        if !wish.ignore_space {
+        if !request.ignore_space {
             check_sizes(&members)?;
         }
         groups.push(members.into_iter().map(|(_, free)| free.target).collect());

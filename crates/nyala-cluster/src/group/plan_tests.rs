@@ -42,46 +42,47 @@ fn cluster(nodes: &[Vec<u64>]) -> (ClusterState, BTreeMap<TargetId, u64>) {
     (state, sizes)
 }
 
-const WISH: GroupWish = GroupWish { kind: TargetKind::Storage, members: 2, ignore_space: false, ignore_uneven: false };
+const REQUEST: GroupRequest =
+    GroupRequest { kind: TargetKind::Storage, members: 2, ignore_space: false, ignore_uneven: false };
 
 fn ids(groups: &[Vec<TargetId>]) -> Vec<Vec<u16>> {
     groups.iter().map(|group| group.iter().map(|t| t.0).collect()).collect()
 }
 
-fn refused(nodes: &[Vec<u64>], wish: GroupWish) -> String {
+fn refused(nodes: &[Vec<u64>], request: GroupRequest) -> String {
     let (state, sizes) = cluster(nodes);
-    plan_groups(&state, &wish, &sizes).unwrap_err().to_string()
+    plan_groups(&state, &request, &sizes).unwrap_err().to_string()
 }
 
 #[test]
 fn members_are_on_different_nodes_and_primaries_dealt_out() {
     let (state, sizes) = cluster(&[vec![100; 2], vec![100; 2]]);
-    assert_eq!(ids(&plan_groups(&state, &WISH, &sizes).unwrap()), [[101, 103], [104, 102]]);
+    assert_eq!(ids(&plan_groups(&state, &REQUEST, &sizes).unwrap()), [[101, 103], [104, 102]]);
     let (state, sizes) = cluster(&[vec![100], vec![100], vec![100]]);
-    let three = GroupWish { members: 3, ..WISH };
+    let three = GroupRequest { members: 3, ..REQUEST };
     assert_eq!(ids(&plan_groups(&state, &three, &sizes).unwrap()), [[101, 102, 103]]);
 }
 
 #[test]
 fn sizes_find_each_other() {
     let (state, sizes) = cluster(&[vec![500, 100], vec![100, 500]]);
-    assert_eq!(ids(&plan_groups(&state, &WISH, &sizes).unwrap()), [[101, 104], [103, 102]]);
-    assert!(refused(&[vec![100], vec![200]], WISH).contains("differ in size"));
+    assert_eq!(ids(&plan_groups(&state, &REQUEST, &sizes).unwrap()), [[101, 104], [103, 102]]);
+    assert!(refused(&[vec![100], vec![200]], REQUEST).contains("differ in size"));
     let (state, sizes) = cluster(&[vec![100], vec![200]]);
-    let careless = GroupWish { ignore_space: true, ..WISH };
+    let careless = GroupRequest { ignore_space: true, ..REQUEST };
     assert_eq!(plan_groups(&state, &careless, &sizes).unwrap().len(), 1);
     assert_eq!(plan_groups(&state, &careless, &BTreeMap::new()).unwrap().len(), 1, "then nobody has to know them");
-    assert!(plan_groups(&state, &WISH, &BTreeMap::new()).unwrap_err().to_string().contains("not known yet"));
+    assert!(plan_groups(&state, &REQUEST, &BTreeMap::new()).unwrap_err().to_string().contains("not known yet"));
 }
 
 #[test]
 fn what_is_left_over_is_said() {
-    assert!(refused(&[vec![1, 1, 1], vec![1]], WISH).contains("do not make whole groups"));
-    assert!(refused(&[vec![1], vec![1], vec![1]], WISH).contains("do not make whole groups"));
-    assert!(refused(&[], WISH).contains("no free"));
-    assert!(refused(&[vec![1], vec![1]], GroupWish { members: 1, ..WISH }).contains("2 to 4"));
+    assert!(refused(&[vec![1, 1, 1], vec![1]], REQUEST).contains("do not make whole groups"));
+    assert!(refused(&[vec![1], vec![1], vec![1]], REQUEST).contains("do not make whole groups"));
+    assert!(refused(&[], REQUEST).contains("no free"));
+    assert!(refused(&[vec![1], vec![1]], GroupRequest { members: 1, ..REQUEST }).contains("2 to 4"));
     let (state, sizes) = cluster(&[vec![1, 9, 9], vec![9]]);
-    let groups = plan_groups(&state, &GroupWish { ignore_uneven: true, ..WISH }, &sizes).unwrap();
+    let groups = plan_groups(&state, &GroupRequest { ignore_uneven: true, ..REQUEST }, &sizes).unwrap();
     assert_eq!(ids(&groups), [[102, 104]], "the largest that have partners");
 }
 
@@ -90,9 +91,9 @@ fn targets_in_groups_stay_there_and_bad_ones_are_named() {
     let (mut state, sizes) = cluster(&[vec![9; 2], vec![9; 2]]);
     let members = vec![TargetId(101), TargetId(103)];
     state.apply(Command::CreateGroup { group: GroupId(0), kind: TargetKind::Storage, members }).unwrap();
-    assert_eq!(ids(&plan_groups(&state, &WISH, &sizes).unwrap()), [[104, 102]], "node 1 has a primary already");
+    assert_eq!(ids(&plan_groups(&state, &REQUEST, &sizes).unwrap()), [[104, 102]], "node 1 has a primary already");
     state.apply(Command::SetConsistency { target: TargetId(104), trigger: Trigger::DeclaredBad }).unwrap();
-    assert!(plan_groups(&state, &WISH, &sizes).unwrap_err().to_string().contains("target 104"));
+    assert!(plan_groups(&state, &REQUEST, &sizes).unwrap_err().to_string().contains("target 104"));
 }
 
 proptest! {
@@ -104,11 +105,11 @@ proptest! {
         ignore_uneven: bool,
     ) {
         let (state, sizes) = cluster(&counts);
-        let wish = GroupWish { members, ignore_uneven, ignore_space: true, ..WISH };
+        let request = GroupRequest { members, ignore_uneven, ignore_space: true, ..REQUEST };
         let total: usize = counts.iter().map(Vec::len).sum();
         let fullest = counts.iter().map(Vec::len).max().unwrap_or(0);
         let even = total > 0 && total.is_multiple_of(members) && fullest <= total / members;
-        match plan_groups(&state, &wish, &sizes) {
+        match plan_groups(&state, &request, &sizes) {
             Ok(groups) => {
                 let mut all: Vec<TargetId> = groups.concat();
                 prop_assert!(even || ignore_uneven);

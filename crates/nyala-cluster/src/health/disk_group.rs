@@ -19,7 +19,7 @@ const WAITING_ANY_MS: u64 = 30_000;
 
 /// What is wrong with a disk, the worse the greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Trouble {
+pub(super) enum DiskProblem {
     Slow { us: u64, peers_us: Option<u64> },
     Waits { ms: u64 },
 }
@@ -42,11 +42,11 @@ impl Group {
     }
 
     /// Whether one of them is in trouble, next to the others.
-    pub fn judge(&self, disk: &DiskTimes) -> Option<Trouble> {
+    pub fn judge(&self, disk: &DiskTimes) -> Option<DiskProblem> {
         let peers_ms = median_without(&self.waiting_ms, Some(disk.waiting_ms)).unwrap_or(0);
         let ms = disk.waiting_ms;
         if ms >= WAITING_ANY_MS || (ms >= WAITING_MS && ms >= peers_ms.saturating_mul(FACTOR)) {
-            return Some(Trouble::Waits { ms });
+            return Some(DiskProblem::Waits { ms });
         }
         let peers_us = median_without(&self.each_us, lately(disk));
         let limit = match peers_us {
@@ -55,7 +55,7 @@ impl Group {
         };
         let us = disk.now.each()?;
         let was_slow = disk.before.each().is_some_and(|before| before >= limit);
-        (us >= if was_slow { limit / 2 } else { limit }).then_some(Trouble::Slow { us, peers_us })
+        (us >= if was_slow { limit / 2 } else { limit }).then_some(DiskProblem::Slow { us, peers_us })
     }
 }
 

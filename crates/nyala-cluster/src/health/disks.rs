@@ -6,12 +6,12 @@
 //! and syncs of another say nothing about each other, so each kind of operation is compared with the same kind. A disk that was slow in
 //! the window before this one stays so until it is twice as fast as it has to be: what is near the limit does not come and go.
 
-use super::disk_group::{Group, Trouble};
+use super::disk_group::{DiskProblem, Group};
 use super::disk_times::{DiskKind, DiskTimes};
 use super::finding::{About, Finding, Severity};
 use super::probe::Probe;
 use super::whose::Whose;
-use crate::words::Word;
+use crate::word::Word;
 use nyala_wire::map::{ClusterMap, Node, Role, TargetKind};
 use nyala_wire::{NodeId, PoolId};
 use std::collections::BTreeMap;
@@ -31,18 +31,18 @@ pub(super) fn check(map: &ClusterMap, probes: &[Probe], all: &mut Vec<Finding>) 
             by_peers.entry((key, times.kind)).or_default().push((probe.node, *times));
         }
     }
-    let mut worst: BTreeMap<(NodeId, Whose), (Trouble, DiskKind)> = BTreeMap::new();
+    let mut worst: BTreeMap<(NodeId, Whose), (DiskProblem, DiskKind)> = BTreeMap::new();
     for ((_, kind), disks) in by_peers {
         let group = Group::of(disks.iter().map(|(_, times)| times));
         for (node, times) in &disks {
-            let Some(trouble) = group.judge(times) else { continue };
-            let entry = worst.entry((*node, times.whose)).or_insert((trouble, kind));
-            *entry = (*entry).max((trouble, kind));
+            let Some(problem) = group.judge(times) else { continue };
+            let entry = worst.entry((*node, times.whose)).or_insert((problem, kind));
+            *entry = (*entry).max((problem, kind));
         }
     }
-    for ((node, whose), (trouble, kind)) in worst {
+    for ((node, whose), (problem, kind)) in worst {
         let Some(node) = map.node(node) else { continue };
-        all.push(finding(map, node, whose, trouble, kind));
+        all.push(finding(map, node, whose, problem, kind));
     }
 }
 
@@ -55,17 +55,17 @@ fn peers(map: &ClusterMap, node: NodeId, whose: Whose) -> Option<Peers> {
     }
 }
 
-fn finding(map: &ClusterMap, node: &Node, whose: Whose, trouble: Trouble, kind: DiskKind) -> Finding {
+fn finding(map: &ClusterMap, node: &Node, whose: Whose, problem: DiskProblem, kind: DiskKind) -> Finding {
     let (about, name) = named(map, node, whose);
-    let what = match trouble {
-        Trouble::Waits { ms } => {
+    let what = match problem {
+        DiskProblem::Waits { ms } => {
             format!("the disk of {name} does not answer: {} has waited for {} s", kind.one(), ms / 1000)
         }
-        Trouble::Slow { us, peers_us: Some(peers) } => {
+        DiskProblem::Slow { us, peers_us: Some(peers) } => {
             let (us, peers) = (millis(us), millis(peers));
             format!("the disk of {name} is slow: {} takes {us}, at its peers {peers}", kind.one())
         }
-        Trouble::Slow { us, peers_us: None } => {
+        DiskProblem::Slow { us, peers_us: None } => {
             format!("the disk of {name} is slow: {} takes {}", kind.one(), millis(us))
         }
     };

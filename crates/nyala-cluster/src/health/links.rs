@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 /// From so many others on, what fails is the network of the one server that they have in common.
-const HUB: usize = 3;
+const HUB_LINKS: usize = 3;
 /// Most findings about a way each; those beyond are counted.
 const MOST: usize = 16;
 /// Most names and addresses in a sentence.
@@ -53,7 +53,7 @@ fn busiest(ways: &[Way<'_>]) -> Option<NodeId> {
         others.entry(to).or_default().insert(from);
     }
     let most = others.iter().max_by_key(|(node, others)| (others.len(), std::cmp::Reverse(**node)));
-    most.filter(|(_, others)| others.len() >= HUB).map(|(node, _)| *node)
+    most.filter(|(_, others)| others.len() >= HUB_LINKS).map(|(node, _)| *node)
 }
 
 fn hub_finding(hub: &Node, ways: &[Way<'_>]) -> Finding {

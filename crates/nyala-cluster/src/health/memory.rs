@@ -5,7 +5,7 @@
 use super::finding::{About, Finding, Severity};
 use super::nodes::host;
 use super::probe::Probe;
-use crate::words::Word;
+use crate::word::Word;
 use nyala_wire::map::ClusterMap;
 
 /// A host is short below this part of its memory, percent ...

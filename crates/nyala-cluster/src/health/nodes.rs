@@ -4,7 +4,7 @@
 
 use super::finding::{About, Finding, Severity};
 use super::probe::Probe;
-use crate::words::Word;
+use crate::word::Word;
 use nyala_wire::map::{ClusterMap, Consistency, Node, Reachability, Role, TargetKind};
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 
 //! What services report of others: clients that do not answer, and ways between servers that fail.
 
-use crate::words::Word;
+use crate::word::Word;
 use nyala_wire::NodeId;
 use nyala_wire::map::Node;
 use nyala_wire::mgmt::{LinkReport, RecallReport, ServiceStats};

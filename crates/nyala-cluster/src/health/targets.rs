@@ -3,7 +3,7 @@
 //! Targets that cannot be reached, lack something, or are full.
 
 use super::finding::{About, Finding, Severity};
-use crate::words::Word;
+use crate::word::Word;
 use nyala_wire::TargetId;
 use nyala_wire::map::{CapacityPool, ClusterMap, Consistency, Reachability, Target};
 use std::collections::BTreeSet;

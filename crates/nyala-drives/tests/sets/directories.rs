@@ -14,21 +14,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub const STRIP: usize = 16384;
 
-pub struct Place {
+pub struct Drives {
     _dir: tempfile::TempDir,
-    pub drives: Vec<PathBuf>,
+    pub paths: Vec<PathBuf>,
 }
 
-pub fn place(level: Level, count: usize) -> Place {
+pub fn empty_drives(level: Level, count: usize) -> Drives {
     let dir = tempfile::tempdir().unwrap();
-    let drives: Vec<PathBuf> = (0..count).map(|at| dir.path().join(format!("drive{at}"))).collect();
-    let opened: Vec<Drive> = drives.iter().map(|path| Drive::open(path, true).unwrap()).collect();
+    let paths: Vec<PathBuf> = (0..count).map(|at| dir.path().join(format!("drive{at}"))).collect();
+    let opened: Vec<Drive> = paths.iter().map(|path| Drive::open(path, true).unwrap()).collect();
     create(&opened, Geometry::new(level, count, STRIP).unwrap(), SET, &ids(count)).unwrap();
-    Place { _dir: dir, drives }
+    Drives { _dir: dir, paths }
 }
 
-pub fn open(place: &Place, without: &[usize]) -> Result<DriveSet, SetError> {
-    let there = place.drives.iter().enumerate().filter(|(at, _)| !without.contains(at));
+pub fn open(drives: &Drives, without: &[usize]) -> Result<DriveSet, SetError> {
+    let there = drives.paths.iter().enumerate().filter(|(at, _)| !without.contains(at));
     let drives = there.map(|(_, path)| Drive::open(path, false).unwrap()).collect();
     DriveSet::open(drives, false, ErrorLimit { errors: 1_000_000, within_ms: 1000 }, true)
 }
@@ -45,8 +45,8 @@ pub fn files(path: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn two_drives_die_one_after_the_other_under_load_and_are_replaced() {
-    let place = place(Level::Raid6, 8);
-    let set = open(&place, &[]).unwrap();
+    let drives = empty_drives(Level::Raid6, 8);
+    let set = open(&drives, &[]).unwrap();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for thread in 0..3_u64 {
@@ -90,8 +90,8 @@ fn two_drives_die_one_after_the_other_under_load_and_are_replaced() {
 
 #[test]
 fn flipped_bits_are_all_found_healed_and_counted() {
-    let place = place(Level::Raid6, 6);
-    let set = open(&place, &[]).unwrap();
+    let drives = empty_drives(Level::Raid6, 6);
+    let set = open(&drives, &[]).unwrap();
     let objects = 8;
     let len = 4 * STRIP * 8;
     (0..objects).for_each(|at| set.write(ObjectId(at), 0, &content(at as u64, len)).unwrap());
@@ -100,7 +100,7 @@ fn flipped_bits_are_all_found_healed_and_counted() {
     let mut flipped = 0;
     // At most two in one stripe: each strip has at most one, of two members.
     for member in [1, 4] {
-        for file in files(&place.drives[member]) {
+        for file in files(&drives.paths[member]) {
             let file = std::fs::OpenOptions::new().read(true).write(true).open(file).unwrap();
             for strip in 0..file.metadata().unwrap().len() / STRIP as u64 {
                 let at = strip * STRIP as u64 + random.below(STRIP as u64);
@@ -117,24 +117,24 @@ fn flipped_bits_are_all_found_healed_and_counted() {
     assert!(flipped >= 100, "{flipped}");
     drop(set);
     // All of it is right again with two other drives gone, and what the scrub found is remembered.
-    let set = open(&place, &[0, 5]).unwrap();
+    let set = open(&drives, &[0, 5]).unwrap();
     assert_eq!(set.scrub().healed, flipped);
     (0..objects).for_each(|at| assert!(set.read(ObjectId(at), 0..len as u64).unwrap() == content(at as u64, len)));
 }
 
 #[test]
 fn a_drive_that_was_away_gets_only_what_it_missed() {
-    let place = place(Level::Raid5, 4);
-    let set = open(&place, &[]).unwrap();
+    let drives = empty_drives(Level::Raid5, 4);
+    let set = open(&drives, &[]).unwrap();
     let len = 3 * STRIP * 40;
     set.write(ObjectId(1), 0, &content(1, len)).unwrap();
     set.sync().unwrap();
     drop(set);
-    let set = open(&place, &[3]).unwrap();
+    let set = open(&drives, &[3]).unwrap();
     set.write(ObjectId(1), 0, &content(2, STRIP)).unwrap();
     set.sync().unwrap();
     drop(set);
-    let set = open(&place, &[]).unwrap();
+    let set = open(&drives, &[]).unwrap();
     assert_eq!(set.superblock().members[3].state, MemberState::CatchingUp);
     let mut rebuilt = 0;
     loop {
@@ -149,23 +149,23 @@ fn a_drive_that_was_away_gets_only_what_it_missed() {
     let mut right = content(1, len);
     right[..STRIP].copy_from_slice(&content(2, STRIP));
     drop(set);
-    let set = open(&place, &[0]).unwrap();
+    let set = open(&drives, &[0]).unwrap();
     assert!(set.read(ObjectId(1), 0..len as u64).unwrap() == right);
 }
 
 #[test]
 fn what_is_no_set_is_refused_with_a_reason() {
-    let place = place(Level::Raid1, 2);
-    let alone = open(&place, &[0]).err().map(|error| error.to_string());
+    let drives = empty_drives(Level::Raid1, 2);
+    let alone = open(&drives, &[0]).err().map(|error| error.to_string());
     assert!(alone.as_ref().is_some_and(|text| text.contains("nyala raid start")), "{alone:?}");
-    let again = Drive::open(&place.drives[0], true).err().map(|error| error.to_string());
+    let again = Drive::open(&drives.paths[0], true).err().map(|error| error.to_string());
     assert!(again.as_ref().is_some_and(|text| text.contains("not empty")), "{again:?}");
-    let missing = Drive::open(&place.drives[0].join("nothing"), false);
+    let missing = Drive::open(&drives.paths[0].join("nothing"), false);
     assert!(matches!(missing, Err(SetError::Directory { .. })));
-    let set = open(&place, &[]).unwrap();
-    let second = Drive::open(&place.drives[0], false);
+    let set = open(&drives, &[]).unwrap();
+    let second = Drive::open(&drives.paths[0], false);
     assert!(matches!(second, Err(SetError::Table { .. })), "two at once");
     let of_the_set = set.superblock().members.len();
-    let new = Drive::open(&place.drives[0].join("new"), true).unwrap();
+    let new = Drive::open(&drives.paths[0].join("new"), true).unwrap();
     assert!(matches!(set.replace(of_the_set, new, DriveId(1)), Err(SetError::Replace { .. })));
 }

@@ -4,7 +4,7 @@
 
 use crate::common::SimDrive;
 use crate::crash::{OBJECT, Oracle, assert_catches_up, made, open, work};
-use crate::directories::{self, Place, content, place};
+use crate::directories::{self, Drives, content, empty_drives};
 use nyala_drives::{Drive, DriveSet, SetError};
 use nyala_raid::member::MemberState;
 use nyala_raid::{Geometry, Level, ObjectId};
@@ -207,12 +207,12 @@ fn free(path: &Path) -> Drive {
     }
 }
 
-fn goes_and_comes(place: &Place, set: &DriveSet, member: usize, meanwhile: impl FnOnce()) {
-    let path = &place.drives[member];
+fn goes_and_comes(drives: &Drives, set: &DriveSet, member: usize, meanwhile: impl FnOnce()) {
+    let path = &drives.paths[member];
     std::fs::rename(path, away(path)).unwrap();
     assert_eq!(set.check_presence().unwrap(), [member]);
     let status = set.members()[member].clone();
-    assert_eq!((status.place.as_deref(), status.is_held), (path.to_str(), false));
+    assert_eq!((status.location.as_deref(), status.is_held), (path.to_str(), false));
     meanwhile();
     std::fs::rename(away(path), path).unwrap();
     assert_eq!(set.returned(free(path)).unwrap(), member);
@@ -221,8 +221,8 @@ fn goes_and_comes(place: &Place, set: &DriveSet, member: usize, meanwhile: impl 
 
 #[test]
 fn a_directory_that_was_away_comes_back_under_load() {
-    let place = place(Level::Raid5, 4);
-    let set = directories::open(&place, &[]).unwrap();
+    let drives = empty_drives(Level::Raid5, 4);
+    let set = directories::open(&drives, &[]).unwrap();
     let len = 3 * directories::STRIP * 10;
     set.write(ObjectId(1), 0, &content(1, len)).unwrap();
     set.sync().unwrap();
@@ -240,7 +240,7 @@ fn a_directory_that_was_away_comes_back_under_load() {
             round
         });
         for member in [2, 0] {
-            goes_and_comes(&place, set, member, || {
+            goes_and_comes(&drives, set, member, || {
                 set.write(ObjectId(1), 70_000, &content(member as u64, 20_000)).unwrap();
             });
             right[70_000..90_000].copy_from_slice(&content(member as u64, 20_000));
@@ -254,17 +254,17 @@ fn a_directory_that_was_away_comes_back_under_load() {
     let second = set.read(ObjectId(2), 0..200_000).unwrap();
     drop(set);
     for gone in [1, 3] {
-        let set = directories::open(&place, &[gone]).unwrap();
+        let set = directories::open(&drives, &[gone]).unwrap();
         assert!(set.read(ObjectId(1), 0..len as u64).unwrap() == right, "without {gone}");
         assert!(set.read(ObjectId(2), 0..200_000).unwrap() == second, "without {gone}");
         drop(set);
-        rebuild(&directories::open(&place, &[]).unwrap());
+        rebuild(&directories::open(&drives, &[]).unwrap());
     }
 }
 
 #[test]
 fn what_does_not_belong_to_the_set_does_not_come_back() {
-    let (ours, other) = (place(Level::Raid5, 3), place(Level::Raid5, 3));
+    let (ours, other) = (empty_drives(Level::Raid5, 3), empty_drives(Level::Raid5, 3));
     let set = directories::open(&ours, &[2]).unwrap();
     set.write(ObjectId(1), 0, &content(1, 100)).unwrap();
     let refused = |drive: Drive| match set.returned(drive) {
@@ -277,9 +277,9 @@ fn what_does_not_belong_to_the_set_does_not_come_back() {
     let ahead = directories::open(&other, &[0]).unwrap();
     drop(ahead);
     drop(directories::open(&other, &[]).unwrap());
-    assert!(refused(free(&other.drives[2])).contains("in use without the other drives"));
-    assert!(refused(free(&other.drives[1])).contains("copy of the other"));
-    assert_eq!(set.returned(free(&ours.drives[2])).unwrap(), 2);
+    assert!(refused(free(&other.paths[2])).contains("in use without the other drives"));
+    assert!(refused(free(&other.paths[1])).contains("copy of the other"));
+    assert_eq!(set.returned(free(&ours.paths[2])).unwrap(), 2);
     rebuild(&set);
     assert_eq!(set.superblock().members[2].state, MemberState::Good);
 }

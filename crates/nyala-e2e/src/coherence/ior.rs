@@ -34,7 +34,7 @@ pub fn run(args: &[&str]) -> Result<(), String> {
         let fail = |error: String| format!("{}: {error}", path.display());
         let file = File::open(&path).map_err(|error| fail(error.to_string()))?;
         let len = file.metadata().map_err(|error| fail(error.to_string()))?.len();
-        let (head, want) = (if *how == "headed" { head() } else { Vec::new() }, place(segments, 0, how));
+        let (head, want) = (if *how == "headed" { head() } else { Vec::new() }, offset_of(segments, 0, how));
         if len != want {
             return Err(fail(format!("{len} bytes instead of {want}")));
         }
@@ -55,19 +55,19 @@ fn head() -> Vec<u8> {
     (0..HEAD as u64).map(|at| byte(at, TASKS as u64, 0)).collect()
 }
 
-fn place(segment: usize, task: usize, how: &str) -> u64 {
+fn offset_of(segment: usize, task: usize, how: &str) -> u64 {
     let head = if how == "headed" { HEAD } else { 0 };
     (head + (segment * TASKS + task) * RECORD) as u64
 }
 
 fn record(segment: usize, task: usize, how: &str) -> Vec<u8> {
-    let start = place(segment, task, how);
+    let start = offset_of(segment, task, how);
     (start..start + RECORD as u64).map(|at| byte(at, task as u64, segment as u64)).collect()
 }
 
 fn verify(file: &File, segment: usize, task: usize, how: &str) -> Result<(), String> {
     let mut got = vec![0; RECORD];
-    file.read_exact_at(&mut got, place(segment, task, how))
+    file.read_exact_at(&mut got, offset_of(segment, task, how))
         .map_err(|error| format!("read of segment {segment} task {task}: {error}"))?;
     let want = record(segment, task, how);
     match got.iter().zip(&want).position(|(got, want)| got != want) {
@@ -93,7 +93,7 @@ pub fn worker(args: &[&str]) -> Result<(), String> {
     let file = open.map_err(|error| me.fail("open", error))?;
     for segment in 0..segments {
         let data = record(segment, me.index, how);
-        file.write_all_at(&data, place(segment, me.index, how))
+        file.write_all_at(&data, offset_of(segment, me.index, how))
             .map_err(|error| me.fail(format!("segment {segment}"), error))?;
     }
     file.sync_all().map_err(|error| me.fail("fsync", error))?;

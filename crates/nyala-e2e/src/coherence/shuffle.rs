@@ -14,7 +14,7 @@ use std::os::unix::fs::FileExt;
 const LEN: u64 = 1_600_003;
 /// Pieces are so long, and up to so much longer.
 const SHORTEST: u64 = 301;
-const SPREAD: usize = 9_000;
+const LENGTHS: usize = 9_000;
 
 /// Coordinates: `SEED ROUNDS DIR…`, two workers on each mount.
 pub fn run(args: &[&str]) -> Result<(), String> {
@@ -28,7 +28,7 @@ fn deal(seed: u64, round: usize, workers: usize) -> Vec<(u64, u64, usize)> {
     let mut random = SplitMix64::new(seed.wrapping_mul(1_000_003).wrapping_add(round as u64));
     let (mut at, mut pieces) = (0, Vec::new());
     while at < LEN {
-        let len = (SHORTEST + random.index(SPREAD) as u64).min(LEN - at);
+        let len = (SHORTEST + random.index(LENGTHS) as u64).min(LEN - at);
         pieces.push((at, len, random.index(workers)));
         at += len;
     }

@@ -22,7 +22,7 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// Enough directories that some are on different metadata servers.
-fn spread(dir: &Path) -> Vec<PathBuf> {
+fn directories(dir: &Path) -> Vec<PathBuf> {
     let dirs: Vec<PathBuf> = (0..6).map(|number| dir.join(format!("d{number}"))).collect();
     for dir in &dirs {
         fs::create_dir(dir).unwrap();
@@ -87,7 +87,7 @@ fn rename_directory_loops(dir: &Path) {
 }
 
 fn rename_across_directories(dir: &Path) {
-    let dirs = spread(dir);
+    let dirs = directories(dir);
     for (from_number, from) in dirs.iter().enumerate() {
         for (to_number, to) in dirs.iter().enumerate().filter(|(number, _)| *number != from_number) {
             let content = pattern((from_number * 10 + to_number) as u64, if to_number % 2 == 0 { 700 } else { 9000 });
@@ -114,7 +114,7 @@ fn rename_across_directories(dir: &Path) {
 }
 
 fn rename_over_open_file(dir: &Path) {
-    let dirs = spread(dir);
+    let dirs = directories(dir);
     for (from, to) in dirs.iter().zip(dirs.iter().cycle().skip(1)) {
         for len in [300_usize, 200_000] {
             let (old, new) = (pattern(1, len), pattern(2, len));
@@ -136,7 +136,7 @@ fn rename_over_open_file(dir: &Path) {
 }
 
 fn rename_noreplace(dir: &Path) {
-    let dirs = spread(dir);
+    let dirs = directories(dir);
     for (from, to) in dirs.iter().zip(dirs.iter().cycle().skip(1)) {
         fs::write(from.join("a"), b"a").unwrap();
         fs::write(to.join("b"), b"b").unwrap();
@@ -148,7 +148,7 @@ fn rename_noreplace(dir: &Path) {
 }
 
 fn rename_exchange(dir: &Path) {
-    let dirs = spread(dir);
+    let dirs = directories(dir);
     for (one, two) in dirs.iter().zip(dirs.iter().cycle().skip(1)) {
         fs::write(one.join("x"), b"one").unwrap();
         fs::create_dir_all(two.join("y/sub")).unwrap();
@@ -166,7 +166,7 @@ fn rename_exchange(dir: &Path) {
 }
 
 fn rename_is_atomic(dir: &Path) {
-    let dirs = spread(dir);
+    let dirs = directories(dir);
     let target = dirs[0].join("current");
     fs::write(&target, b"version 0").unwrap();
     let done = AtomicBool::new(false);

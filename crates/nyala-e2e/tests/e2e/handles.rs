@@ -12,7 +12,7 @@ use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-fn place(file: &File) -> PathBuf {
+fn path_of(file: &File) -> PathBuf {
     fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap()
 }
 
@@ -35,7 +35,7 @@ fn all_open(small: &Handle, large: &Handle, dir: &Handle, at: &Path, mount: &Fil
         assert_eq!(content(small, mount), b"small");
         assert!(content(large, mount) == pattern(1, 3_000_000));
         let opened = dir.open(mount, libc::O_RDONLY | libc::O_DIRECTORY).unwrap();
-        assert_eq!(place(&opened), at);
+        assert_eq!(path_of(&opened), at);
         let names = fs::read_dir(format!("/proc/self/fd/{}", opened.as_raw_fd())).unwrap();
         let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
         names.sort();

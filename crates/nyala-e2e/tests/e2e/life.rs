@@ -22,7 +22,7 @@ fn page() -> Page {
 
 /// What a test has not run is what the other one runs, and so many code blocks.
 fn others_run(site: &mut Site, others: &[&str], blocks: usize) {
-    let (left, left_blocks) = std::mem::replace(&mut site.page, page()).left();
+    let (left, left_blocks) = std::mem::replace(&mut site.page, page()).unused();
     let others: BTreeSet<String> = others.iter().map(ToString::to_string).collect();
     assert_eq!(left.into_iter().collect::<BTreeSet<_>>(), others);
     assert_eq!(left_blocks.len(), blocks, "{left_blocks:?}");

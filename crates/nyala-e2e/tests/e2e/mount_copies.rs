@@ -12,7 +12,7 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 /// What is waited for in vain when nobody ends the mount: a minute.
-const AT_ONCE: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(20);
 
 /// A program in a mount namespace of its own; ended when dropped.
 struct Elsewhere(Child);
@@ -56,7 +56,7 @@ fn e2e_copies_of_a_mount_elsewhere_do_not_keep_it() {
     fs::write(point.join("written"), b"just before").unwrap();
     let began = Instant::now();
     let done = cluster.nyala(["umount", &text(&point)]);
-    assert!(done.ok() && began.elapsed() < AT_ONCE, "{:?}: {}", began.elapsed(), done.describe());
+    assert!(done.ok() && began.elapsed() < SOON, "{:?}: {}", began.elapsed(), done.describe());
     assert!(elsewhere.is_named_in(&done.err), "{}", done.describe());
     assert!(!nyala_e2e::cleanup::alive(daemon, &point), "the client has ended");
     let began = Instant::now();
@@ -72,7 +72,7 @@ fn e2e_down_ends_a_cluster_whose_mount_is_copied_elsewhere() {
     let elsewhere = Elsewhere::start(&cluster.mount());
     let began = Instant::now();
     let down = cluster.down();
-    assert!(down.ok() && began.elapsed() < AT_ONCE, "{:?}: {}", began.elapsed(), down.describe());
+    assert!(down.ok() && began.elapsed() < SOON, "{:?}: {}", began.elapsed(), down.describe());
     assert!(elsewhere.is_named_in(&down.err), "{}", down.describe());
     assert_eq!(cluster.running(), [] as [String; 0]);
 }

@@ -95,7 +95,7 @@ fn e2e_operating_page() {
     });
     site.runs("m1", "nyala umount /mnt/nyala", &[]);
     let page = std::mem::replace(&mut site.page, page::Page::read());
-    let (left, blocks) = page.left();
+    let (left, blocks) = page.unused();
     let known = |said: &&String| !NOT_RUN.iter().any(|(not, _)| not == said) && !ONE_MACHINE.contains(&said.as_str());
     let new: Vec<&String> = left.iter().filter(known).collect();
     assert!(new.is_empty(), "the page says what nobody has tried: {new:?}");

@@ -126,7 +126,7 @@ fn wait_online(cluster: &Cluster) {
 }
 
 /// A drive of that name of each of the first hosts, as settings name it.
-fn places(cluster: &Cluster, name: &str, hosts: u16) -> Vec<String> {
+fn drive_locations(cluster: &Cluster, name: &str, hosts: u16) -> Vec<String> {
     (0..hosts).map(|at| format!("net://127.0.0.1:{}/{name}", cluster.port() + 33 + at)).collect()
 }
 
@@ -140,7 +140,7 @@ fn raid(cluster: &Cluster, command: &[&str], places: &[String]) -> Outcome {
 /// Half of a mirror, whose other host was killed, starts when an operator says so; the set that a service has needs no help and keeps its drives.
 fn starts_without(cluster: &Cluster, mirror: &[String]) {
     let said = |command: &[&str], of: &[String]| raid(cluster, command, of).must();
-    assert!(said(&["start", "--yes"], &places(cluster, "d", HOSTS)).contains("there is nothing to do"));
+    assert!(said(&["start", "--yes"], &drive_locations(cluster, "d", HOSTS)).contains("there is nothing to do"));
     let looked = said(&["start"], mirror);
     assert!(looked.contains("start without [1] of its 2 drives") && looked.contains("Nothing was changed"), "{looked}");
     assert!(said(&["start", "--yes"], mirror).contains("starts without [1] of its 2 drives from now on"));
@@ -149,7 +149,7 @@ fn starts_without(cluster: &Cluster, mirror: &[String]) {
 
 /// Makes a set of the drives, and of it the only storage target. Gives what names it in settings.
 fn settle(cluster: &Cluster) -> String {
-    let places = places(cluster, "d", HOSTS);
+    let places = drive_locations(cluster, "d", HOSTS);
     let create = |places: &[String]| {
         raid(cluster, &["create", "--level", "n+m", "--parity", "2", "--strip", "16k", "--yes"], places)
     };
@@ -213,7 +213,7 @@ fn e2e_raid_over_hosts_two_die_and_the_target_moves() {
     let cluster = Cluster::start(Options { meta: 1, storage: 1, storage_services: 1, more: vec![] });
     let mut hosts: Vec<Service> = (0..HOSTS).map(|at| exporter(&cluster, at)).collect();
     let target = settle(&cluster);
-    let mirror = places(&cluster, "half", 2);
+    let mirror = drive_locations(&cluster, "half", 2);
     raid(&cluster, &["create", "--level", "1", "--yes"], &mirror).must();
     let set = wait_set(&cluster, "good", |set| in_state(set, "good") == 6);
     assert!(set["members"][3]["drive"].as_str().is_some_and(|drive| drive.starts_with("net://")), "{set}");

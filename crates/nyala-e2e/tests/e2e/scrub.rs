@@ -53,7 +53,7 @@ fn ask(cluster: &Cluster, args: &[&str]) -> (i32, Value) {
 }
 
 /// Damaged places: target, offset, length, repaired.
-fn places(scrubbed: &Value) -> Vec<(u64, u64, u64, bool)> {
+fn damaged_ranges(scrubbed: &Value) -> Vec<(u64, u64, u64, bool)> {
     let number = |place: &Value, key: &str| place[key].as_u64().unwrap();
     let damage = scrubbed.as_array().unwrap().iter().flat_map(|target| target["damage"].as_array().unwrap());
     let place = |place: &Value| {
@@ -97,7 +97,7 @@ fn e2e_scrub_repairs_what_is_mirrored() {
     write(&alone, &pattern(8, 50_000));
     assert_eq!(ask(&cluster, &["mirror", "check"]).0, 0, "what is not mirrored is no difference");
     let (code, clean) = ask(&cluster, &["scrub"]);
-    assert!(code == 0 && places(&clean).is_empty(), "{clean}");
+    assert!(code == 0 && damaged_ranges(&clean).is_empty(), "{clean}");
 
     let (of_path, of_alone) = (inode(&cluster, &path), inode(&cluster, &alone));
     let targets = target_dirs(&cluster);
@@ -120,7 +120,7 @@ fn e2e_scrub_repairs_what_is_mirrored() {
     };
     let found = |args: &[&str]| {
         let (code, scrubbed) = ask(&cluster, args);
-        let mut found = places(&scrubbed);
+        let mut found = damaged_ranges(&scrubbed);
         found.sort_unstable();
         (code, found)
     };

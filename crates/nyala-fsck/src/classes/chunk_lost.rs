@@ -4,8 +4,8 @@
 
 use super::class::Class;
 use crate::finding::{Fix, Rests, Subject};
+use crate::locations::ChunkAt;
 use crate::object::Object;
-use crate::places::ChunkAt;
 use crate::report::Report;
 use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId};
 use nyala_wire::{DataLocation, GroupId};

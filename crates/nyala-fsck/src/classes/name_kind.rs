@@ -4,8 +4,8 @@
 
 use super::class::Class;
 use crate::finding::{Fix, Rests, Subject};
+use crate::locations::NameAt;
 use crate::object::Object;
-use crate::places::NameAt;
 use crate::report::Report;
 use nyala_wire::meta::Repair;
 

@@ -41,8 +41,9 @@ impl Class for PartLost {
         for index in layout.indices() {
             let DataLocation::Target(target) = layout.location(index) else { continue };
             let wanted = layout.chunk_file_len(index, record.size);
-            let is_there =
-                |chunk: &crate::places::ChunkAt| (chunk.target, chunk.index) == (target, index) && chunk.len >= wanted;
+            let is_there = |chunk: &crate::locations::ChunkAt| {
+                (chunk.target, chunk.index) == (target, index) && chunk.len >= wanted
+            };
             if wanted > 0 && report.scope().listed.contains(&target) && !object.chunks.iter().any(is_there) {
                 lost.push(target.to_string());
             }

@@ -33,7 +33,7 @@ const MAX_THREADS: usize = 1024;
 pub struct Again {
     count: AtomicUsize,
     threads: Mutex<HashMap<u32, Thread>>,
-    told: AtomicUsize,
+    next_number: AtomicUsize,
 }
 
 struct Thread {
@@ -54,8 +54,8 @@ impl Again {
     }
 
     /// The thread hears ESTALE, and will come again.
-    pub fn told(self: &Arc<Self>, ctx: &Context) {
-        let number = self.told.fetch_add(1, Ordering::Relaxed);
+    pub fn note_stale(self: &Arc<Self>, ctx: &Context) {
+        let number = self.next_number.fetch_add(1, Ordering::Relaxed);
         let pid = ctx.pid;
         let added = self.change(|threads| {
             let room = threads.len() < MAX_THREADS || threads.contains_key(&pid);
@@ -126,8 +126,8 @@ mod tests {
         let ctx = |pid| Context { unique: 1, uid: 0, gid: 0, pid };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
-            again.told(&ctx(5));
-            again.told(&ctx(6));
+            again.note_stale(&ctx(5));
+            again.note_stale(&ctx(6));
             assert!(again.knows(&ctx(5)) && again.knows(&ctx(6)) && !again.knows(&ctx(7)));
             again.done(&ctx(5));
             assert!(!again.knows(&ctx(5)) && again.knows(&ctx(6)));

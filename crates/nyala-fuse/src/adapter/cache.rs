@@ -68,7 +68,7 @@ pub struct KernelCache {
     withdrawals: AtomicU64,
     attr_requests: Mutex<AttrRequests>,
     /// The last request for some inode's attributes was answered.
-    attributes_told: Notify,
+    attributes_sent: Notify,
 }
 
 /// Inodes that the kernel did not know when they were withdrawn, and when that was.
@@ -157,9 +157,9 @@ impl KernelCache {
     }
 
     /// The answer was written to it.
-    pub fn attributes_told(&self, ino: Ino) {
+    pub fn attributes_sent(&self, ino: Ino) {
         self.attr_requests.lock().end(ino.0, Instant::now());
-        self.attributes_told.notify_waiters();
+        self.attributes_sent.notify_waiters();
     }
 
     /// The kernel's attributes of an inode, but for the size, are wrong by something that this mount did. Those that it is just asking for are
@@ -281,7 +281,7 @@ impl KernelCache {
         }
         let told = async {
             loop {
-                let told = self.attributes_told.notified();
+                let told = self.attributes_sent.notified();
                 let mut told = std::pin::pin!(told);
                 told.as_mut().enable();
                 match self.underway(ino) {

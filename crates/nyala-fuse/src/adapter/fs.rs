@@ -102,7 +102,7 @@ impl NyalaFs {
     fn once_more<T>(&self, ctx: &Context, result: Result<T>) -> Result<T> {
         result.inspect_err(|error| {
             if *error == Errno::ESTALE {
-                self.again.told(ctx);
+                self.again.note_stale(ctx);
             }
         })
     }
@@ -235,7 +235,7 @@ impl Handler for NyalaFs {
 
     fn ended(&self, opcode: u32, ino: Ino) {
         if asks_attributes(opcode) {
-            self.cache.attributes_told(ino);
+            self.cache.attributes_sent(ino);
         }
     }
 
@@ -336,7 +336,7 @@ impl Handler for NyalaFs {
     }
 
     async fn flush(&self, ctx: &Context, ino: Ino, fh: Fh, lock_owner: u64) -> Result<()> {
-        let _ending = locks::closing(self, ctx, ino, fh, lock_owner);
+        let _ending = locks::begin_close(self, ctx, ino, fh, lock_owner);
         let flushed = self.files.get(fh)?.handle.flush().await;
         locks::flushed(self, ino, lock_owner).await;
         flushed.map_err(|e| errno("close", ino, e))

@@ -39,15 +39,15 @@ pub struct LockHolders {
 }
 
 /// A FLUSH or RELEASE under way; ends when dropped.
-pub struct Ending<'a> {
+pub struct CloseInProgress<'a> {
     holders: &'a LockHolders,
     ino: Ino,
 }
 
-impl Drop for Ending<'_> {
+impl Drop for CloseInProgress<'_> {
     fn drop(&mut self) {
         self.holders.change(self.ino, |file| {
-            file.ending = file.ending.saturating_sub(1);
+            file.closes = file.closes.saturating_sub(1);
             file.ended = Some(Instant::now());
         });
         self.holders.news.notify_waiters();
@@ -59,7 +59,7 @@ impl LockHolders {
         let mut by_inode = self.by_inode.lock();
         let file = by_inode.entry(ino.0).or_default();
         let result = work(file);
-        if file.holders.is_empty() && file.ending == 0 {
+        if file.holders.is_empty() && file.closes == 0 {
             by_inode.remove(&ino.0);
         }
         self.count.store(by_inode.len(), Ordering::Release);
@@ -71,8 +71,8 @@ impl LockHolders {
     }
 
     /// A process is about to take a lock.
-    pub fn taking(&self, ino: Ino, holding: Holding, process: Process) {
-        self.change(ino, |file| file.taking(holding, process));
+    pub fn note_lock(&self, ino: Ino, holding: Holding, process: Process) {
+        self.change(ino, |file| file.note_lock(holding, process));
     }
 
     /// All of a holder's locks were given up by itself.
@@ -83,24 +83,31 @@ impl LockHolders {
     }
 
     /// FLUSH: a thread closes the file, and all that its process (`owner`) has locked as a process ends.
-    pub fn closing(&self, ino: Ino, fh: Fh, owner: u64, thread: u32, around: &impl Around) -> Option<Ending<'_>> {
+    pub fn begin_close(
+        &self,
+        ino: Ino,
+        fh: Fh,
+        owner: u64,
+        thread: u32,
+        around: &impl Around,
+    ) -> Option<CloseInProgress<'_>> {
         if !self.is_locked(ino) {
             return None;
         }
-        self.change(ino, |file| file.closing(fh, owner, thread, around));
-        Some(Ending { holders: self, ino })
+        self.change(ino, |file| file.begin_close(fh, owner, thread, around));
+        Some(CloseInProgress { holders: self, ino })
     }
 
     /// RELEASE: an open file has ended.
-    pub fn released(&self, ino: Ino, fh: Fh) -> Option<Ending<'_>> {
+    pub fn released(&self, ino: Ino, fh: Fh) -> Option<CloseInProgress<'_>> {
         if !self.is_locked(ino) {
             return None;
         }
         self.change(ino, |file| {
             file.holders.retain(|holder| holder.holding.fh != fh);
-            file.ending += 1;
+            file.closes += 1;
         });
-        Some(Ending { holders: self, ino })
+        Some(CloseInProgress { holders: self, ino })
     }
 
     /// Waits until an owner's lock is known to stand, or is given up.

@@ -8,7 +8,7 @@
 
 use super::convert::{errno, inode};
 use super::fs::NyalaFs;
-use super::lock_holders::{Ending, Holding};
+use super::lock_holders::{CloseInProgress, Holding};
 use super::processes::{Machine, seen_now};
 use crate::types::{Context, Lock, LockArgs, ReleaseArgs, Result};
 use crate::{Errno, Fh, Ino};
@@ -64,7 +64,7 @@ pub async fn set(fs: &NyalaFs, ino: Ino, args: &LockArgs) -> Result<()> {
     let fail = |error| errno("setlk", ino, error);
     if lock.kind != LockKind::Unlock {
         let _busy = fs.lock_owners.locking(ino, args.owner, args.fh);
-        fs.lock_holders.taking(ino, holding(args, false), seen_now(args.lock.pid));
+        fs.lock_holders.note_lock(ino, holding(args, false), seen_now(args.lock.pid));
         return fs.client.set_lock(inode(ino), lock, args.wait).await.map_err(fail);
     }
     if !fs.lock_owners.may_hold(ino, args.owner) {
@@ -82,7 +82,7 @@ pub async fn set(fs: &NyalaFs, ino: Ino, args: &LockArgs) -> Result<()> {
 pub async fn flock(fs: &NyalaFs, ino: Ino, args: &LockArgs) -> Result<()> {
     let lock = to_cluster(args, true)?;
     if lock.kind != LockKind::Unlock {
-        fs.lock_holders.taking(ino, holding(args, true), seen_now(args.lock.pid));
+        fs.lock_holders.note_lock(ino, holding(args, true), seen_now(args.lock.pid));
     }
     fs.client.set_lock(inode(ino), lock, args.wait).await.map_err(|e| errno("flock", ino, e))?;
     if lock.kind == LockKind::Unlock {
@@ -92,8 +92,8 @@ pub async fn flock(fs: &NyalaFs, ino: Ino, args: &LockArgs) -> Result<()> {
 }
 
 /// A thread begins to close the file.
-pub fn closing<'a>(fs: &'a NyalaFs, ctx: &Context, ino: Ino, fh: Fh, owner: u64) -> Option<Ending<'a>> {
-    fs.lock_holders.closing(ino, fh, owner, ctx.pid, &Machine { notifier: None })
+pub fn begin_close<'a>(fs: &'a NyalaFs, ctx: &Context, ino: Ino, fh: Fh, owner: u64) -> Option<CloseInProgress<'a>> {
+    fs.lock_holders.begin_close(ino, fh, owner, ctx.pid, &Machine { notifier: None })
 }
 
 /// A process closed the file.

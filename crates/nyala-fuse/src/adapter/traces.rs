@@ -28,7 +28,7 @@ pub const TRACE: &[u8] = b"system.nyala.trace";
 pub const TRACES: &[u8] = b"system.nyala.traces";
 
 /// Requests that are kept.
-const KEPT: usize = 512;
+const MAX_TRACES: usize = 512;
 /// Longest value: the kernel takes no longer one.
 const MOST_BYTES: usize = 65_536;
 const LONGEST: Duration = Duration::from_secs(600);
@@ -133,7 +133,7 @@ impl Traces {
             ended_unix_ns: SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, ns),
         };
         let kept = &mut self.wanted().kept;
-        kept.drain(..kept.len().saturating_sub(KEPT - 1));
+        kept.drain(..kept.len().saturating_sub(MAX_TRACES - 1));
         kept.push_back(followed);
     }
 

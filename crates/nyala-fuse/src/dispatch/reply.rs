@@ -8,7 +8,7 @@
 
 use crate::errno::Errno;
 use crate::transport::dev::MAX_PARTS;
-use crate::transport::{Channel, ReplyFate, Ticket, reply_fate};
+use crate::transport::{Channel, ReplyOutcome, Ticket, reply_outcome};
 use crate::types::ReadData;
 use std::io::IoSlice;
 use std::rc::Rc;
@@ -113,14 +113,14 @@ impl<C: Channel> Replier<C> {
 
     fn write(&self, error: i32, body: &[IoSlice<'_>]) {
         let result = self.channel.reply(self.ticket, error, body);
-        if reply_fate(&result) == ReplyFate::Settled {
+        if reply_outcome(&result) == ReplyOutcome::Settled {
             return;
         }
         let len: usize = body.iter().map(|part| part.len()).sum();
         let Ticket { unique } = self.ticket;
         tracing::error!(opcode = self.opcode, unique, error, len, ?result, "the kernel refused a reply");
         let again = self.channel.reply(self.ticket, -libc::EIO, &[]);
-        if reply_fate(&again) == ReplyFate::Refused {
+        if reply_outcome(&again) == ReplyOutcome::Refused {
             tracing::error!(opcode = self.opcode, unique, result = ?again, "the kernel refused an error as well");
         }
     }

@@ -17,13 +17,13 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// A request that the handler was told of, until its reply was sent.
-struct Served<'a, H: Handler> {
+struct ActiveRequest<'a, H: Handler> {
     handler: &'a H,
     opcode: u32,
     ino: Ino,
 }
 
-impl<H: Handler> Drop for Served<'_, H> {
+impl<H: Handler> Drop for ActiveRequest<'_, H> {
     fn drop(&mut self) {
         self.handler.ended(self.opcode, self.ino);
     }
@@ -62,7 +62,7 @@ pub(super) async fn run<H: Handler, C: Channel>(
     };
     handler.begins(opcode, ino);
     // Before the work, so that it goes after the reply.
-    let served = Served { handler, opcode, ino };
+    let active = ActiveRequest { handler, opcode, ino };
     let arrived = Arrived { opcode, ino, came, queued };
     let work = handler.follow(arrived, perform(handler, &ctx, ino, op, data));
     let mut work = pin!(handler.bounded(&ctx, work));
@@ -73,7 +73,7 @@ pub(super) async fn run<H: Handler, C: Channel>(
         error = exhausted => error,
     };
     reply(replier, Err(error));
-    drop(served);
+    drop(active);
     if let Ok(reply) = work.await {
         late::take_back(handler, &ctx, opcode, ino, &reply).await;
     }

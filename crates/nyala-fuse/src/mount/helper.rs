@@ -40,8 +40,8 @@ pub(super) fn mount(options: &MountOptions, mountpoint: &Path) -> Result<OwnedFd
     let output = child.wait_with_output().map_err(|error| failed(error.to_string()))?;
     match device {
         Ok(Some(device)) if output.status.success() => Ok(device),
-        Ok(_) => Err(failed(words(&output))),
-        Err(error) => Err(failed(format!("{error} ({})", words(&output)))),
+        Ok(_) => Err(failed(output_text(&output))),
+        Err(error) => Err(failed(format!("{error} ({})", output_text(&output)))),
     }
 }
 
@@ -74,7 +74,7 @@ pub(super) fn unmount(mountpoint: &Path, lazy: bool) -> Result<(), UnmountError>
     match output {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => {
-            let reason = words(&output);
+            let reason = output_text(&output);
             let path = mountpoint.to_path_buf();
             Err(if reason.contains("busy") { UnmountError::Busy(path) } else { UnmountError::Failed { path, reason } })
         }
@@ -85,7 +85,7 @@ pub(super) fn unmount(mountpoint: &Path, lazy: bool) -> Result<(), UnmountError>
 }
 
 /// What the helper said.
-fn words(output: &Output) -> String {
+fn output_text(output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
     let said = said.trim();
     if said.is_empty() { format!("{HELPER} ended with {}", output.status) } else { said.to_owned() }

@@ -107,7 +107,7 @@ impl Channel for DevFuse {
         let mut buf = self.pool.get().await?;
         loop {
             let mut guard = self.fd.ready(WANTED).await?;
-            let Ok(read) = guard.try_io(|fd| fd.get_ref().read(buf.room())) else { continue };
+            let Ok(read) = guard.try_io(|fd| fd.get_ref().read(buf.request_space())) else { continue };
             let error = match read {
                 Ok(len) => {
                     buf.set_filled(len);

@@ -54,7 +54,7 @@ pub(crate) trait Channel: 'static {
 
 /// What became of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReplyFate {
+pub(crate) enum ReplyOutcome {
     /// The kernel has it, or no longer wants it.
     Settled,
     /// The kernel found it malformed and still waits for one.
@@ -62,10 +62,10 @@ pub(crate) enum ReplyFate {
 }
 
 /// Judges the result of [`Channel::reply`].
-pub(crate) fn reply_fate(result: &io::Result<()>) -> ReplyFate {
+pub(crate) fn reply_outcome(result: &io::Result<()>) -> ReplyOutcome {
     match result.as_ref().map_err(io::Error::raw_os_error) {
         // ENOENT: the request was aborted. ENODEV, ENOTCONN, ECONNABORTED: the mount is gone.
-        Ok(()) | Err(Some(libc::ENOENT | libc::ENODEV | libc::ENOTCONN | libc::ECONNABORTED)) => ReplyFate::Settled,
-        Err(_) => ReplyFate::Refused,
+        Ok(()) | Err(Some(libc::ENOENT | libc::ENODEV | libc::ENOTCONN | libc::ECONNABORTED)) => ReplyOutcome::Settled,
+        Err(_) => ReplyOutcome::Refused,
     }
 }

@@ -185,7 +185,7 @@ fn a_second_mount_is_refused_and_a_dead_one_cleared_away() {
     let dir = tempfile::tempdir().unwrap();
     let options = MountOptions::new("dead:/", dir.path());
     let dead = Mount::new(&options).unwrap();
-    let guard = Guard(dir.path());
+    let guard = UnmountOnDrop(dir.path());
     leave_dead(dead);
     assert_eq!(fs::read_dir(dir.path()).unwrap_err().raw_os_error(), Some(libc::ENOTCONN));
     let alive = Mount::new(&options).unwrap();
@@ -205,9 +205,9 @@ fn leave_dead(mount: Mount) {
 }
 
 /// Leaves no mount behind if the test fails.
-struct Guard<'a>(&'a std::path::Path);
+struct UnmountOnDrop<'a>(&'a std::path::Path);
 
-impl Drop for Guard<'_> {
+impl Drop for UnmountOnDrop<'_> {
     fn drop(&mut self) {
         while detach(self.0, true).is_ok() {}
     }

@@ -42,7 +42,7 @@ fn data_that_a_handler_keeps_stays_what_it_was() {
     for round in 0..40u8 {
         file.write_all_at(&vec![round; 100_000], 0).unwrap();
     }
-    let kept = mounted.kept();
+    let kept = mounted.held_data();
     assert_eq!(kept.len(), 40);
     for (round, data) in (0u8..).zip(kept) {
         assert!(data.len() == 100_000 && data.iter().all(|byte| *byte == round), "round {round}");

@@ -64,14 +64,14 @@ pub(super) fn request(role: Role, rules: KeyRules, request: &MetaRequest) -> Res
             }
         }
     }
-    match rules.read_only && writes(&request.op) {
+    match rules.read_only && is_write(&request.op) {
         true => Err(ErrorCode::READ_ONLY.with("this client's key is read-only")),
         false => Ok(()),
     }
 }
 
 /// Whether it changes what others see of the file system, rather than what a client holds of it.
-pub(super) fn writes(op: &MetaOp) -> bool {
+pub(super) fn is_write(op: &MetaOp) -> bool {
     let holds =
         matches!(op, MetaOp::Open { .. } | MetaOp::Close { .. } | MetaOp::SetLock { .. } | MetaOp::SessionAdopt(_));
     (op.is_change() || matches!(op, MetaOp::MergeDir(_))) && !holds

@@ -2,7 +2,7 @@
 
 //! Which files and directories a request is about, for the list of the busiest. Failure model: none of its own.
 
-use super::access::writes;
+use super::access::is_write;
 use nyala_scrape::BusyNow;
 use nyala_wire::InodeId;
 use nyala_wire::meta::MetaOp;
@@ -12,7 +12,7 @@ use nyala_wire::named_inodes::named_inodes;
 #[inline(always)]
 pub fn asked(busy: &BusyNow, op: &MetaOp) {
     if let Some(sample) = busy.sample() {
-        let (directories, changes) = (directories(op), writes(op));
+        let (directories, changes) = (directories(op), is_write(op));
         inodes(op).into_iter().for_each(|inode| sample.inode(inode, changes));
         directories.into_iter().flatten().for_each(|dir| sample.directory(dir, changes));
     }
@@ -65,7 +65,7 @@ mod tests {
         let name = || Name::new(b"a").unwrap();
         let about = |op: MetaOp| {
             let dirs: Vec<InodeId> = directories(&op).into_iter().flatten().collect();
-            (dirs, inodes(&op), writes(&op))
+            (dirs, inodes(&op), is_write(&op))
         };
         let entry = NewEntry { parent: dir, name: name(), perm: 0o644, umask: 0 };
         let rename = |to| {

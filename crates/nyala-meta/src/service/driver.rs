@@ -200,7 +200,7 @@ impl Driver {
                 }
                 Effect::Answer(token, result) => self.answered(token, Answer::Server(result)),
                 Effect::Log(ticket, durability) => self.log(ticket, durability),
-                Effect::Room(ticket, kind) => self.complete(ticket, room(self.state.clone(), kind)),
+                Effect::Room(ticket, kind) => self.complete(ticket, wait_room(self.state.clone(), kind)),
                 Effect::Ask(ticket, target, request) => {
                     let state = self.state.clone();
                     let ask = async move { Completion::Heard(state.peers.tx(&state.map(), target, &request).await) };
@@ -281,7 +281,7 @@ async fn slot_step(state: Rc<State>, step: SlotStep) {
     }
 }
 
-async fn room(state: Rc<State>, kind: Option<ChangeKind>) -> Completion {
+async fn wait_room(state: Rc<State>, kind: Option<ChangeKind>) -> Completion {
     Completion::Room(match kind {
         Some(kind) => state.store.wait_to(kind).await.map_err(store_error),
         None => {

@@ -134,7 +134,7 @@ impl Flusher {
     }
 
     /// Number of writes so far.
-    pub fn writes(&self) -> u64 {
+    pub fn writes_done(&self) -> u64 {
         self.writes.get()
     }
 
@@ -235,14 +235,14 @@ mod tests {
         tokio::task::LocalSet::new().block_on(&runtime, async {
             put(1);
             flusher.flushed().await.unwrap();
-            assert_eq!((flusher.rests_on(), flusher.writes(), heard.get()), (1, 1, 0));
+            assert_eq!((flusher.rests_on(), flusher.writes_done(), heard.get()), (1, 1, 0));
             put(2);
             machine.fail_at(machine.points());
             flusher.flushed().await.unwrap_err();
-            assert!(flusher.rests_on() > flusher.writes() && heard.get() == 1);
+            assert!(flusher.rests_on() > flusher.writes_done() && heard.get() == 1);
             // Nor later, when there is nothing new to write.
             flusher.flushed().await.unwrap_err();
-            assert!(flusher.rests_on() > flusher.writes());
+            assert!(flusher.rests_on() > flusher.writes_done());
         });
     }
 }

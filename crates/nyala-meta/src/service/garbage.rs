@@ -26,7 +26,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 /// Files whose removal is under way at once.
-const AT_ONCE: usize = 64;
+const MAX_CONCURRENT: usize = 64;
 /// Files that wait together for the log to be synced. Each takes about a hundred bytes of memory meanwhile.
 const BATCH: usize = 8192;
 const IDLE: Duration = Duration::from_millis(200);
@@ -79,7 +79,7 @@ async fn remove_all(state: &Rc<State>, queued: Vec<Queued>) -> bool {
     let mut any = false;
     let mut queued = queued.into_iter();
     loop {
-        let some = queued.by_ref().take(AT_ONCE).map(|row| {
+        let some = queued.by_ref().take(MAX_CONCURRENT).map(|row| {
             let state = state.clone();
             tokio::task::spawn_local(async move { remove(&state, row).await })
         });

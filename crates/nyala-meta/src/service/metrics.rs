@@ -120,7 +120,7 @@ impl Metrics {
         let mut memory = page.family(&metrics::MEMORY);
         memory.value(&[&"clients"], self.clients_budget.used_bytes() as u64);
         memory.value(&[&"servers"], self.servers_budget.used_bytes() as u64);
-        page.family(&metrics::COMMITS).value(&[], host.flusher.writes());
+        page.family(&metrics::COMMITS).value(&[], host.flusher.writes_done());
         write_server(page, host.serving());
         write_group(page, host.group().as_deref());
     }

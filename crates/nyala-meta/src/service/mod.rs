@@ -204,7 +204,7 @@ async fn join(config: &MetaConfig, dir: &OwnDir, secret: Secret, reported: Arc<R
     let (path, id) = (config.dir.clone(), given.clone());
     let capacities = move || {
         let target = TargetId(id.load(Ordering::Relaxed));
-        vec![TargetCapacity { target, capacity: capacity(&path, reported.left()), inodes: reported.inodes() }]
+        vec![TargetCapacity { target, capacity: capacity(&path, reported.free()), inodes: reported.inodes() }]
     };
     let identity = Identity { cluster, uuid, alias: config.alias.clone() };
     let joined = bootstrap.join(identity, vec![target], capacities).await?;
@@ -225,7 +225,7 @@ fn open(
     let may_be_emptied = damage::may_be_emptied(&member.map(), me);
     let (tables, recovery) = damage::opening::open(refill, may_be_emptied, open_store, &options)?;
     tracing::info!(?recovery, "metadata tables are open");
-    reported.opened(tables.store.left_bytes());
+    reported.opened(tables.store.available_bytes());
     let failed = ends.clone();
     let flusher = Flusher::new(tables.store.clone(), move |error| {
         tracing::error!(%error, "the metadata log cannot be written; the service ends so that it cannot disagree with its disk");
@@ -249,7 +249,7 @@ fn capacity(dir: &Path, left: Option<u64>) -> Capacity {
 }
 
 fn capacity_of(config: &MetaConfig, reported: &Reported) -> Capacity {
-    capacity(&config.dir, reported.left())
+    capacity(&config.dir, reported.free())
 }
 
 /// A reply, and the place in the log of the change that it is to, if that is known.
@@ -427,11 +427,11 @@ impl Service for MetaService {
     }
 
     fn safe_up_to(&self) -> u64 {
-        self.host.flusher.writes()
+        self.host.flusher.writes_done()
     }
 
     async fn settle(&self, number: u64) -> bool {
-        while self.host.flusher.writes() < number {
+        while self.host.flusher.writes_done() < number {
             if self.host.flusher.flushed().await.is_err() {
                 return false;
             }

@@ -16,19 +16,19 @@ const EVERY: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub(super) struct Reported {
     /// Bytes that names may still take.
-    left: OnceLock<Arc<AtomicU64>>,
+    available: OnceLock<Arc<AtomicU64>>,
     inodes: OnceLock<AtomicU64>,
 }
 
 impl Reported {
     /// The tables are open.
-    pub fn opened(&self, left: Arc<AtomicU64>) {
+    pub fn opened(&self, available: Arc<AtomicU64>) {
         // Nobody has set it before.
-        let _ = self.left.set(left);
+        let _ = self.available.set(available);
     }
 
-    pub fn left(&self) -> Option<u64> {
-        self.left.get().map(|left| left.load(Ordering::Relaxed))
+    pub fn free(&self) -> Option<u64> {
+        self.available.get().map(|available| available.load(Ordering::Relaxed))
     }
 
     pub fn inodes(&self) -> Option<u64> {

@@ -22,9 +22,9 @@ proptest! {
         }
         let listed: BTreeMap<u64, Heavy> = sketch.listed().map(|heavy| (heavy.key, heavy)).collect();
         let total: u64 = truth.values().sum();
-        prop_assert_eq!(listed.len(), truth.len().min(PLACES));
+        prop_assert_eq!(listed.len(), truth.len().min(MAX_KEYS));
         prop_assert_eq!(listed.values().map(|heavy| heavy.count).sum::<u64>(), total);
-        prop_assert!(sketch.missed() <= total / PLACES as u64);
+        prop_assert!(sketch.missed() <= total / MAX_KEYS as u64);
         for (key, weight) in &truth {
             match listed.get(key) {
                 Some(heavy) => prop_assert!(heavy.count - heavy.error <= *weight && *weight <= heavy.count),
@@ -46,7 +46,7 @@ proptest! {
             }
         });
         streams.iter().flatten().for_each(|(key, weight)| *truth.entry(*key).or_default() += weight * SAMPLED);
-        let top = busiest.top(WINDOW_MS, PLACES);
+        let top = busiest.top(WINDOW_MS, MAX_KEYS);
         for heavy in &top.keys {
             let weight = truth.get(&heavy.key).copied().unwrap_or(0);
             prop_assert!(heavy.count - heavy.error <= weight && weight <= heavy.count + top.missed);
@@ -54,8 +54,8 @@ proptest! {
         }
         let shown = |key: &u64| top.keys.iter().any(|heavy| heavy.key == *key);
         // Who is not shown is missed, or has less for certain than all that are.
-        if top.keys.len() < PLACES {
-            let errors: u64 = streams.len() as u64 * 2 * truth.values().sum::<u64>() / PLACES as u64;
+        if top.keys.len() < MAX_KEYS {
+            let errors: u64 = streams.len() as u64 * 2 * truth.values().sum::<u64>() / MAX_KEYS as u64;
             let hidden = truth.iter().filter(|(key, _)| !shown(key)).map(|(_, weight)| *weight).max();
             prop_assert!(hidden.unwrap_or(0) <= errors + top.missed);
         }

@@ -5,13 +5,13 @@
 
 mod check;
 mod families;
-mod words;
+mod labels;
 
 pub use families::{Families, Family, Sample};
 
 use check::check;
+use labels::{labels, name_is_good, unescape};
 use std::collections::{BTreeMap, BTreeSet};
-use words::{labels, name_is_good, unescape};
 
 /// What is wrong with a page, and in which line, from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]

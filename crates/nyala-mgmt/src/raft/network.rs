@@ -61,7 +61,7 @@ impl RaftNetworkFactory<TypeConfig> for Network {
     type Network = PeerClient;
 
     async fn new_client(&mut self, target: u64, node: &BasicNode) -> PeerClient {
-        PeerClient { network: self.clone(), target, address: node.addr.clone(), lost: 0, place: 0 }
+        PeerClient { network: self.clone(), target, address: node.addr.clone(), lost: 0, address_index: 0 }
     }
 }
 
@@ -73,8 +73,8 @@ pub(crate) struct PeerClient {
     address: String,
     /// Requests in a row that got no answer in time.
     lost: u32,
-    /// Which of the places where it may be is tried.
-    place: usize,
+    /// Which of the lists of its addresses is tried.
+    address_index: usize,
 }
 
 enum Failed {
@@ -93,12 +93,12 @@ impl<E: std::error::Error> From<Failed> for RPCError<u64, BasicNode, E> {
 
 impl PeerClient {
     fn endpoint(&self) -> Result<Endpoint, Failed> {
-        let mut places = self.network.peers.places(self.target, &self.network.view, &self.address);
-        if places.is_empty() {
+        let mut candidates = self.network.peers.candidates(self.target, &self.network.view, &self.address);
+        if candidates.is_empty() {
             let e = ErrorCode::INVALID.with(format!("no address of management node {} is known", self.target));
             return Err(Failed::Unreachable(AnyError::new(&e)));
         }
-        let addresses = places.swap_remove(self.place % places.len());
+        let addresses = candidates.swap_remove(self.address_index % candidates.len());
         Ok(Endpoint { addresses })
     }
 
@@ -115,7 +115,7 @@ impl PeerClient {
         match &answer {
             Ok(_) => self.lost = 0,
             Err(Failed::Unreachable(error)) => {
-                self.place = self.place.wrapping_add(1);
+                self.address_index = self.address_index.wrapping_add(1);
                 if self.network.contacts.failed(self.target) {
                     tracing::warn!(node = self.target, %error, "a management node does not answer");
                 }
@@ -139,7 +139,7 @@ impl PeerClient {
         if self.lost > MOST_LOST {
             self.lost = 1;
             peer.disconnect();
-            self.place = self.place.wrapping_add(1);
+            self.address_index = self.address_index.wrapping_add(1);
             peer = self.network.pool.peer(&self.endpoint()?);
         }
         let payload = if payload.is_empty() { Vec::new() } else { vec![payload] };

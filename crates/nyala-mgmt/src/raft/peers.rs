@@ -59,7 +59,7 @@ pub(crate) struct Peers {
     /// Further places where any of the others may be.
     hints: Vec<SocketAddr>,
     /// Where peers said that they are; newer than the cluster state while nobody leads.
-    told: Mutex<BTreeMap<u64, Vec<SocketAddr>>>,
+    announced: Mutex<BTreeMap<u64, Vec<SocketAddr>>>,
     /// What peers confirmed to this node as leader, with the term.
     confirmed: Mutex<BTreeMap<u64, (u64, LogId)>>,
     /// A peer said that management goes on without this node.
@@ -70,8 +70,8 @@ impl Peers {
     /// For the node `me`, which is reached at `addresses`; `hints` are tried for peers that are not where they were.
     pub(crate) fn new(cluster: ClusterId, me: u64, addresses: &[SocketAddr], hints: &[SocketAddr]) -> Peers {
         let hints = hints.iter().filter(|hint| !addresses.contains(hint)).copied().collect();
-        let (told, confirmed, removed) = (Mutex::default(), Mutex::default(), watch::Sender::new(false));
-        Peers { cluster, me, addresses: addresses.to_vec(), hints, told, confirmed, removed }
+        let (announced, confirmed, removed) = (Mutex::default(), Mutex::default(), watch::Sender::new(false));
+        Peers { cluster, me, addresses: addresses.to_vec(), hints, announced, confirmed, removed }
     }
 
     /// The envelope for a request of `term` to the node `to`.
@@ -98,7 +98,7 @@ impl Peers {
         let addresses: Vec<SocketAddr> =
             message.addresses.iter().take(MAX_ADDRESSES).filter_map(|text| text.parse().ok()).collect();
         if !addresses.is_empty() {
-            self.told.lock().insert(*from, addresses);
+            self.announced.lock().insert(*from, addresses);
         }
         Ok(())
     }
@@ -130,20 +130,20 @@ impl Peers {
     }
 
     /// Lists of addresses at which `peer` may be, the likeliest first; `member_at` is where it became a member.
-    pub(crate) fn places(&self, peer: u64, view: &View, member_at: &str) -> Vec<Vec<SocketAddr>> {
+    pub(crate) fn candidates(&self, peer: u64, view: &View, member_at: &str) -> Vec<Vec<SocketAddr>> {
         let state = view.state();
         let known = u32::try_from(peer).ok().and_then(|id| state.node(NodeId(id)));
         let known = known.filter(|node| node.role == Role::Mgmt).map(|node| node.addresses.clone());
-        let told = self.told.lock().get(&peer).cloned();
+        let announced = self.announced.lock().get(&peer).cloned();
         let begun = if known.is_none() { member_at.parse().ok().map(|at: SocketAddr| vec![at]) } else { None };
-        let mut places: Vec<Vec<SocketAddr>> = Vec::new();
+        let mut candidates: Vec<Vec<SocketAddr>> = Vec::new();
         let hints = self.hints.iter().map(|hint| vec![*hint]);
-        for place in told.into_iter().chain(known).chain(begun).chain(hints) {
-            if !place.is_empty() && !places.contains(&place) {
-                places.push(place);
+        for candidate in announced.into_iter().chain(known).chain(begun).chain(hints) {
+            if !candidate.is_empty() && !candidates.contains(&candidate) {
+                candidates.push(candidate);
             }
         }
-        places
+        candidates
     }
 }
 

@@ -20,7 +20,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use nyala_transport::Admission;
-use nyala_transport::admission::Place;
+use nyala_transport::admission::Permit;
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -61,9 +61,9 @@ pub(super) async fn serve(
             _ = &mut stopped => break,
             accepted = accept(&listener, &admission, &mut connections) => accepted,
         };
-        let Some((stream, place)) = accepted else { continue };
+        let Some((stream, permit)) = accepted else { continue };
         let acceptor = tls.as_ref().map(|tls| tls.acceptor(Instant::now()));
-        connections.spawn(serve_one(stream, acceptor, place, app.clone()));
+        connections.spawn(serve_one(stream, acceptor, permit, app.clone()));
     }
     drop(listener);
     connections.shutdown().await;
@@ -74,8 +74,8 @@ async fn accept(
     listener: &TcpListener,
     admission: &Admission,
     connections: &mut JoinSet<()>,
-) -> Option<(TcpStream, Place)> {
-    admission.room().await;
+) -> Option<(TcpStream, Permit)> {
+    admission.wait_room().await;
     if connections.len() >= MOST {
         connections.join_next().await;
         return None;
@@ -89,20 +89,20 @@ async fn accept(
     }
 }
 
-async fn serve_one(mut stream: TcpStream, acceptor: Option<TlsAcceptor>, mut place: Place, app: Router) {
+async fn serve_one(mut stream: TcpStream, acceptor: Option<TlsAcceptor>, mut permit: Permit, app: Router) {
     let host = stream.peer_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |from| from.ip());
-    let Some(acceptor) = acceptor else { return speak(stream, host, place, app).await };
+    let Some(acceptor) = acceptor else { return speak(stream, host, permit, app).await };
     let agreed = tokio::select! {
         agreed = tokio::time::timeout(HEADER, agree(&mut stream, acceptor)) => agreed,
-        () = place.shed() => return,
+        () = permit.shed() => return,
     };
     // What goes wrong with a stranger's connection concerns nobody else.
     if let Ok(Some(encrypted)) = agreed {
-        speak(encrypted, host, place, app).await;
+        speak(encrypted, host, permit, app).await;
     }
 }
 
-async fn speak(stream: impl AsyncRead + AsyncWrite + Unpin, host: IpAddr, mut place: Place, app: Router) {
+async fn speak(stream: impl AsyncRead + AsyncWrite + Unpin, host: IpAddr, mut permit: Permit, app: Router) {
     let (given, mut proven) = oneshot::channel();
     let proof = Proof::new(host, given);
     let app = TowerToHyperService::new(app);
@@ -120,9 +120,9 @@ async fn speak(stream: impl AsyncRead + AsyncWrite + Unpin, host: IpAddr, mut pl
     // What goes wrong with a stranger's connection concerns nobody else.
     tokio::select! {
         _ = connection.as_mut() => return,
-        () = place.shed() => return,
+        () = permit.shed() => return,
         () = &mut end => return,
-        _ = &mut proven => place.proven(),
+        _ = &mut proven => permit.proven(),
     }
     tokio::select! {
         _ = connection.as_mut() => return,

@@ -73,7 +73,7 @@ pub(crate) struct Rest {
 }
 
 /// Where it is served: the socket, and with which certificate.
-pub(crate) struct Served {
+pub(crate) struct RestListener {
     pub listener: TcpListener,
     /// None: HTTP as it is.
     pub tls: Option<Arc<tls::Tls>>,
@@ -82,8 +82,8 @@ pub(crate) struct Served {
 }
 
 /// Starts to serve: the API, and pages beside it.
-pub(crate) fn serve(served: Served, core: Arc<Core>, tokens: Tokens, sources: Sources) -> Result<Rest, MgmtError> {
-    let Served { listener, tls, secret } = served;
+pub(crate) fn serve(on: RestListener, core: Arc<Core>, tokens: Tokens, sources: Sources) -> Result<Rest, MgmtError> {
+    let RestListener { listener, tls, secret } = on;
     let address = listener.local_addr().unwrap_or(([0, 0, 0, 0], 0).into());
     let listener = tokio::net::TcpListener::from_std(listener);
     let listener = listener.map_err(|cause| MgmtError::RestListen { address, cause })?;

@@ -11,18 +11,18 @@ use tokio::sync::oneshot;
 pub(crate) struct Proof {
     /// From where it was made.
     pub host: IpAddr,
-    place: Arc<Mutex<Option<oneshot::Sender<()>>>>,
+    sender: Arc<Mutex<Option<oneshot::Sender<()>>>>,
 }
 
 impl Proof {
-    /// Of a connection whose place is told over `place`.
-    pub(super) fn new(host: IpAddr, place: oneshot::Sender<()>) -> Proof {
-        Proof { host, place: Arc::new(Mutex::new(Some(place))) }
+    /// Of a connection whose place is told over `sender`.
+    pub(super) fn new(host: IpAddr, sender: oneshot::Sender<()>) -> Proof {
+        Proof { host, sender: Arc::new(Mutex::new(Some(sender))) }
     }
 
     /// A request of this connection has shown the token.
     pub(crate) fn give(&self) {
-        let sender = self.place.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner).take();
         // Who does not listen has proven it before.
         sender.map(|sender| sender.send(()));
     }

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// Several changes of the map in so short a time are shown at once.
-const TOGETHER: Duration = Duration::from_millis(150);
+const COALESCE_TIME: Duration = Duration::from_millis(150);
 /// Longest time without a word. Whether this node leads shows only by looking.
 const LOOK: Duration = Duration::from_secs(1);
 /// The events end after this time, before their connection does: browsers come back at once.
@@ -111,7 +111,7 @@ impl Reader {
     async fn changed(&mut self) -> bool {
         tokio::select! {
             // The senders live as long as the state that this holds.
-            _ = self.maps.changed() => tokio::time::sleep(TOGETHER).await,
+            _ = self.maps.changed() => tokio::time::sleep(COALESCE_TIME).await,
             _ = self.rounds.changed() => {}
             () = tokio::time::sleep(LOOK) => {
                 let now = leadership(&self.state.core);

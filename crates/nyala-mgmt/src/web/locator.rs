@@ -18,7 +18,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
 /// So many paths are followed at once.
-const AT_ONCE: usize = 4;
+const MAX_CONCURRENT: usize = 4;
 /// Longest time for a path.
 const MOST: Duration = Duration::from_secs(8);
 /// Longest wait for one answer.
@@ -39,7 +39,7 @@ impl Locator {
     pub fn new(handshake: HandshakeConfig) -> Locator {
         let handshake = HandshakeConfig { connect_timeout: ANSWER, handshake_timeout: ANSWER, ..handshake };
         let options = PoolOptions { kept_buffer_bytes: BUFFERS, ..PoolOptions::default() };
-        Locator { pool: Pool::new(handshake, options), places: Semaphore::new(AT_ONCE) }
+        Locator { pool: Pool::new(handshake, options), places: Semaphore::new(MAX_CONCURRENT) }
     }
 
     /// What is at a path. `map`: the cluster as it is known here now.

@@ -18,7 +18,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use nyala_transport::Admission;
-use nyala_transport::admission::Place;
+use nyala_transport::admission::Permit;
 use std::convert::Infallible;
 use std::rc::Rc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ const HEADER_BYTES: usize = 16 << 10;
 pub async fn serve(listener: TcpListener, shared: Rc<Shared>) -> Infallible {
     let admission = Admission::new(MOST);
     loop {
-        admission.room().await;
+        admission.wait_room().await;
         match listener.accept().await {
             Ok((stream, from)) => {
                 tokio::task::spawn_local(serve_one(stream, admission.admit(from.ip()), shared.clone()));
@@ -47,7 +47,7 @@ pub async fn serve(listener: TcpListener, shared: Rc<Shared>) -> Infallible {
     }
 }
 
-async fn serve_one(stream: TcpStream, mut place: Place, shared: Rc<Shared>) {
+async fn serve_one(stream: TcpStream, mut permit: Permit, shared: Rc<Shared>) {
     let service = service_fn(move |request: Request<Incoming>| {
         let response = respond(&request, &shared);
         async move { Ok::<_, Infallible>(response) }
@@ -58,7 +58,7 @@ async fn serve_one(stream: TcpStream, mut place: Place, shared: Rc<Shared>) {
     // What goes wrong with a stranger's connection concerns nobody else.
     tokio::select! {
         _ = connection => {}
-        () = place.shed() => {}
+        () = permit.shed() => {}
         () = tokio::time::sleep(CONNECTION) => {}
     }
 }

@@ -21,8 +21,8 @@ fn take_text(bytes: &mut &[u8]) -> Option<String> {
     String::from_utf8(text.to_vec()).ok()
 }
 
-fn place<T: PartialEq>(all: &[T], one: &T) -> u64 {
-    all.iter().position(|other| other == one).map_or(u64::MAX, |place| place as u64)
+fn index_of<T: PartialEq>(all: &[T], one: &T) -> u64 {
+    all.iter().position(|other| other == one).map_or(u64::MAX, |index| index as u64)
 }
 
 fn at<T: Copy>(all: &[T], bytes: &mut &[u8]) -> Option<T> {
@@ -32,15 +32,15 @@ fn at<T: Copy>(all: &[T], bytes: &mut &[u8]) -> Option<T> {
 /// Appends a series.
 pub fn put_key(out: &mut Vec<u8>, key: &Key) {
     put_text(out, &key.metric);
-    put(out, place(&Source::ALL, &key.service));
+    put(out, index_of(&Source::ALL, &key.service));
     put_text(out, &key.instance);
     put(out, key.labels.len() as u64);
     for (name, value) in &key.labels {
         put_text(out, name);
         put_text(out, value);
     }
-    put(out, place(&Field::ALL, &key.field));
-    put(out, place(&Kind::ALL, &key.kind));
+    put(out, index_of(&Field::ALL, &key.field));
+    put(out, index_of(&Kind::ALL, &key.kind));
     put(out, key.micros.into());
 }
 

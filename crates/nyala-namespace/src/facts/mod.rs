@@ -31,16 +31,16 @@ const COUNTED_BYTES: usize = 1024;
 pub type Page = (Vec<Fact>, Option<Vec<u8>>);
 
 /// Of which slots rows say something: not of those that are on their way.
-pub type Served<'a> = &'a dyn Fn(Slot) -> bool;
+pub type SlotFilter<'a> = &'a dyn Fn(Slot) -> bool;
 
 /// The facts of at most `most` rows from a key on. `inodes`: only records of inodes, else only everything else.
-pub fn page(view: &dyn View, served: Served, inodes: bool, from: &[u8], most: u32) -> Result<Page, WireError> {
+pub fn page(view: &dyn View, served: SlotFilter, inodes: bool, from: &[u8], most: u32) -> Result<Page, WireError> {
     if most == 0 || most > MAX_SCAN_ROWS {
         return Err(ErrorCode::BAD_MESSAGE.with("a page has 1 to 4096 rows"));
     }
     let parts: &[(u8, u8)] =
         if inodes { &[(keys::INODE, keys::INODE + 1)] } else { &[(0, keys::INODE), (keys::INODE + 1, u8::MAX)] };
-    let mut left = Left { rows: most as usize, bytes: PAGE_BYTES };
+    let mut budget = PageBudget { rows: most as usize, bytes: PAGE_BYTES };
     let (mut rows, mut next) = (Vec::new(), None);
     for (first, end) in parts {
         if next.is_some() || from >= &[*end][..] {
@@ -48,7 +48,7 @@ pub fn page(view: &dyn View, served: Served, inodes: bool, from: &[u8], most: u3
         }
         let first = [*first];
         view.scan(from.max(&first), &[*end], &mut |key, value| {
-            if !left.take(key, value) {
+            if !budget.take(key, value) {
                 next = Some(key.to_vec());
                 return ControlFlow::Break(());
             }
@@ -113,12 +113,12 @@ fn listed(view: &dyn View, dir: InodeId, prefix: &[u8]) -> Result<Option<Fact>, 
 }
 
 /// How much more may be looked at.
-struct Left {
+struct PageBudget {
     rows: usize,
     bytes: usize,
 }
 
-impl Left {
+impl PageBudget {
     /// Whether there is room for one more; a first one always has it.
     fn take(&mut self, key: &[u8], value: &[u8]) -> bool {
         if self.rows == 0 || self.bytes == 0 {

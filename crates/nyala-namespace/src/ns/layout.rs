@@ -38,14 +38,14 @@ impl Env<'_> {
     }
 
     /// Where the data of a file is that is made again: as it was told, if that can be.
-    pub fn layout_again(&self, pattern: &StripePattern, told: &Layout) -> Step<Layout> {
+    pub fn layout_again(&self, pattern: &StripePattern, acknowledged: &Layout) -> Step<Layout> {
         let of_new = pattern.of_new_files();
-        let same = told.pattern == of_new.pattern && told.code == of_new.code;
-        let fits = same && told.chunk_bytes == pattern.chunk_bytes;
-        if !fits || !self.is_usable(told) {
+        let same = acknowledged.pattern == of_new.pattern && acknowledged.code == of_new.code;
+        let fits = same && acknowledged.chunk_bytes == pattern.chunk_bytes;
+        if !fits || !self.is_usable(acknowledged) {
             return Err(ErrorCode::STALE.with("a file cannot be made again with the layout that it had").into());
         }
-        Ok(told.clone())
+        Ok(acknowledged.clone())
     }
 
     /// The same without these targets or groups.

@@ -48,7 +48,7 @@ impl<C> Encode<C> for InodeRecord {
 
 /// Items of an inode's row: those of its own, of a directory's part and of a file's.
 const ITEMS: usize = 21 + 16 + 6 + Layout::PLAIN_ITEMS;
-type InodePlain = Plain<{ Plain::<0>::room(ITEMS) }>;
+type InodePlain = Plain<{ Plain::<0>::max_bytes(ITEMS) }>;
 
 /// The number of fields of which `first` are always there and of the others those up to the last that is.
 fn fields<const N: usize>(first: u64, there: [bool; N]) -> u64 {

@@ -19,7 +19,7 @@ use super::io::{Durability, Ticket, Token};
 use super::lock_wait;
 use super::recall::Recall;
 use super::replay_compare::{is_same, was_done};
-use super::room::RoomGate;
+use super::room_gate::RoomGate;
 use super::slots::gate;
 use super::state::{Progress, State, Task};
 use super::transaction::{Failed, Transaction, Turn};
@@ -65,7 +65,7 @@ enum Phase {
 /// A change is done again.
 pub struct Again {
     /// What its client was told; if it comes to anything else now, it is not made.
-    pub told: MetaReply,
+    pub acknowledged: MetaReply,
     /// What it made the first time.
     pub made: Option<Made>,
 }
@@ -285,7 +285,7 @@ impl ChangeRequest {
                         false => Phase::Memory(RoomGate::default()),
                     }));
                 }
-                let kept = state.ground.run(&Caller::of(&self.request), None, |c, _| replies::kept(&c, &self.request));
+                let kept = state.ground.run(&Caller::of(&self.request), None, |c, _| replies::find(&c, &self.request));
                 kept.map_err(settled_fault)?
             }
         };
@@ -383,7 +383,7 @@ impl ChangeRequest {
             return answer.map(|body| self.done(state, body));
         }
         if let Some(again) = &self.again {
-            is_same(state, &again.told, &ready.body)?;
+            is_same(state, &again.acknowledged, &ready.body)?;
             return self.make_again(state, ready);
         }
         exclusive::check(state, &self.request)?;

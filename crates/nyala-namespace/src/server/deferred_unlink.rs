@@ -9,7 +9,7 @@
 use super::backoff::look_again;
 use super::io::Note;
 use super::recall::Recall;
-use super::room::RoomGate;
+use super::room_gate::RoomGate;
 use super::state::{Progress, State, Task};
 use super::waits::{Event, Wait};
 use crate::change::Fault;

@@ -45,7 +45,7 @@ impl<'a> Caller<'a> {
 
     /// The client of a request.
     pub fn of(request: &'a MetaRequest) -> Caller<'a> {
-        let implicit_open = request.want.has(Want::UNSAID);
+        let implicit_open = request.want.has(Want::IMPLICIT_OPEN);
         Caller {
             session: request.session,
             implicit_open,

@@ -7,7 +7,7 @@
 //! for nothing. It may end before clients have said what they hold: so a row names the newest run whose rows are whole.
 
 use super::io::Note;
-use super::room::RoomGate;
+use super::room_gate::RoomGate;
 use super::state::{Progress, State, Task};
 use super::waits::Wait;
 use crate::held_slots::{Held, MayHold};
@@ -20,7 +20,7 @@ use std::ops::ControlFlow;
 /// Between looks for rows that say too much, milliseconds.
 const LOOK_MS: u64 = 5_000;
 /// Most rows that go at once.
-const AT_ONCE: usize = 256;
+const BATCH_ROWS: usize = 256;
 
 /// Writes down what was given in slots where its session had nothing before; whether it may be told. `false`: it is taken back.
 pub fn keep(state: &mut State) -> bool {
@@ -127,7 +127,7 @@ impl Task for ForgetHeld {
         }
         (self.gate, self.due_ms) = (RoomGate::default(), None);
         let mut batch = Batch::new();
-        for (session, slot) in state.delegations.slots.take_idle(AT_ONCE) {
+        for (session, slot) in state.delegations.slots.take_idle(BATCH_ROWS) {
             batch.delete(keys::held(session, slot));
         }
         if !self.whole && state.replays.over() && state.delegations.recovered() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! New files that are open under the exclusive delegation that they come with, and not noted as open ([`Want::UNSAID`]): most
+//! New files that are open under the exclusive delegation that they come with, and not noted as open ([`Want::IMPLICIT_OPEN`]): most
 //! are closed before anybody else looks at them, and then no close has to be sent either.
 //!
 //! Failure model: the reply may get lost, and the delegation with it. Whoever asks again gets no delegation, and the file is
@@ -15,7 +15,7 @@ use nyala_wire::meta::{DelegationMode, Grants, MetaOp, MetaReply, MetaRequest, W
 use nyala_wire::{ErrorCode, InodeId, WireError, codec};
 
 fn is_implicit(request: &MetaRequest) -> bool {
-    matches!(request.op, MetaOp::Create { .. }) && request.want.has(Want::UNSAID)
+    matches!(request.op, MetaOp::Create { .. }) && request.want.has(Want::IMPLICIT_OPEN)
 }
 
 /// After the reply has got its grants: without the delegation it has to be noted after all.

@@ -52,7 +52,7 @@ pub mod replays;
 mod request;
 mod resolve_doubts;
 mod resplit;
-mod room;
+mod room_gate;
 mod session_end;
 mod session_expiry;
 mod session_open;

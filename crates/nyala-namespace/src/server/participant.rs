@@ -9,7 +9,7 @@ use super::io::{Durability, Note, Ticket, Token};
 use super::lock_wait;
 use super::look_at_fragment;
 use super::recall::Recall;
-use super::room::RoomGate;
+use super::room_gate::RoomGate;
 use super::slots;
 use super::state::{Progress, Promise, State, Task};
 use super::waits::{Event, Wait};

@@ -19,7 +19,7 @@ use super::io::{Durability, Note, Ticket};
 use super::replay_compare::{is_same, is_there};
 use super::replay_outcome::begin;
 use super::replay_rest::{forget_open, is_over, note_open, truncate};
-use super::replays::Place;
+use super::replays::ReplayPosition;
 use super::slots::is_sealed_by_another_run;
 use super::state::{Progress, State, Task};
 use super::transaction::Turn;
@@ -30,17 +30,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// So long a round waits for what holds inodes: transactions that other servers have to end, truncations that wait for storage, which may
 /// come back later than this server.
-const PATIENCE_MS: u64 = 60_000;
+const WAIT_TIMEOUT_MS: u64 = 60_000;
 
 /// Does again what clients have said, once all have.
 #[derive(Default)]
 pub struct DoAgain {
     begun: bool,
-    left: BTreeMap<Place, Acknowledged>,
+    remaining: BTreeMap<ReplayPosition, Acknowledged>,
     /// Files that clients have open, and said so.
     open: BTreeSet<(InodeId, SessionId)>,
-    current: Option<(Place, MetaReply, ChangeRequest)>,
-    lost: Vec<Place>,
+    current: Option<(ReplayPosition, MetaReply, ChangeRequest)>,
+    lost: Vec<ReplayPosition>,
     /// Until then a change waits for whatever holds its inode.
     until_ms: u64,
     logging: Option<Ticket>,
@@ -75,12 +75,12 @@ impl DoAgain {
     fn begin(&mut self, state: &mut State) {
         let replays = &mut state.replays;
         self.begun = true;
-        self.left = std::mem::take(&mut replays.changes);
+        self.remaining = std::mem::take(&mut replays.changes);
         self.open = std::mem::take(&mut replays.open);
         replays.bytes = 0;
-        self.until_ms = state.now.ms + PATIENCE_MS;
-        if !self.left.is_empty() {
-            state.note(Note::DoesAgain(self.left.len()));
+        self.until_ms = state.now.ms + WAIT_TIMEOUT_MS;
+        if !self.remaining.is_empty() {
+            state.note(Note::DoesAgain(self.remaining.len()));
         }
         self.open.iter().for_each(|(inode, session)| note_open(state, *inode, *session));
     }
@@ -88,35 +88,35 @@ impl DoAgain {
     /// Goes through the changes; `None` once they are applied and being logged, or nobody is waited for.
     fn change_again(&mut self, state: &mut State) -> Option<Wait> {
         loop {
-            let Some((place, told, change)) = &mut self.current else {
-                let Some((place, change)) = self.left.pop_first() else { break };
-                match begin(state, place.1, &change) {
-                    Ok(begun) => self.current = begun.map(|(told, change)| (place, told, change)),
-                    Err(error) => self.is_lost(state, place, &error),
+            let Some((position, acknowledged, change)) = &mut self.current else {
+                let Some((position, change)) = self.remaining.pop_first() else { break };
+                match begin(state, position.1, &change) {
+                    Ok(begun) => self.current = begun.map(|(acknowledged, change)| (position, acknowledged, change)),
+                    Err(error) => self.is_lost(state, position, &error),
                 }
                 continue;
             };
             let outcome = match change.advance(state) {
                 Ok(Turn::Wait(wait)) => return Some(wait),
                 Ok(_) if change.was_there => Ok(()),
-                Ok(Turn::Done(body)) => is_same(state, told, &body),
+                Ok(Turn::Done(body)) => is_same(state, acknowledged, &body),
                 Ok(Turn::Failed(_)) => Err(ErrorCode::BUSY.into()),
-                Err(error) => is_there(state, told, error),
+                Err(error) => is_there(state, acknowledged, error),
             };
             change.end(state);
-            let place = *place;
+            let position = *position;
             if matches!(&outcome, Err(error) if error.code == ErrorCode::BUSY) && state.now.ms < self.until_ms {
                 change.begin_again(state);
                 continue;
             }
             if outcome.is_ok() {
                 is_over(state, change);
-                let open = |inode: &InodeId| self.open.contains(&(*inode, place.1));
-                change.closed().into_iter().filter(open).for_each(|inode| note_open(state, inode, place.1));
+                let open = |inode: &InodeId| self.open.contains(&(*inode, position.1));
+                change.closed().into_iter().filter(open).for_each(|inode| note_open(state, inode, position.1));
             }
             self.current = None;
             if let Err(error) = outcome {
-                self.is_lost(state, place, &error);
+                self.is_lost(state, position, &error);
             }
         }
         forget_open(state, &std::mem::take(&mut self.open));
@@ -124,16 +124,17 @@ impl DoAgain {
         None
     }
 
-    fn is_lost(&mut self, state: &mut State, place: Place, error: &WireError) {
-        state.note(Note::NotDoneAgain(place.1, place.2, error.clone()));
-        self.lost.push(place);
+    fn is_lost(&mut self, state: &mut State, position: ReplayPosition, error: &WireError) {
+        state.note(Note::NotDoneAgain(position.1, position.2, error.clone()));
+        self.lost.push(position);
     }
 
     /// Everything is done again: clients are told what is lost, and requests that wait for it look again.
     fn end(&mut self, state: &mut State) {
         let replays = &mut state.replays;
         for session in std::mem::take(&mut replays.silent) {
-            let mut lost: Vec<u64> = self.lost.iter().filter(|place| place.1 == session).map(|place| place.2).collect();
+            let mut lost: Vec<u64> =
+                self.lost.iter().filter(|position| position.1 == session).map(|position| position.2).collect();
             lost.sort_unstable();
             replays.lost.insert(session, lost);
         }

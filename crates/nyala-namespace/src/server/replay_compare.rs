@@ -11,24 +11,25 @@ use nyala_wire::meta::{ANSWER_HEAD_BYTES, MetaReply, MetaRequest, PutOutcome};
 use nyala_wire::{ErrorCode, InodeId, WireError, codec};
 
 /// Whether a change that was done again came to the same.
-pub fn is_same(state: &State, told: &MetaReply, body: &[u8]) -> Result<(), WireError> {
+pub fn is_same(state: &State, acknowledged: &MetaReply, body: &[u8]) -> Result<(), WireError> {
     let now: MetaReply = codec::decode(body.get(ANSWER_HEAD_BYTES..).unwrap_or_default())?;
-    let same = match (told, &now) {
+    let same = match (acknowledged, &now) {
         (MetaReply::Created { new, inode, .. }, MetaReply::Created { new: new_now, inode: inode_now, .. }) => {
             (new, inode) == (new_now, inode_now)
         }
-        (MetaReply::Entry(told), MetaReply::Entry(now)) => told.inode == now.inode,
+        (MetaReply::Entry(acknowledged), MetaReply::Entry(now)) => acknowledged.inode == now.inode,
         (MetaReply::Inline { version, .. }, MetaReply::Inline { version: now, .. }) => version == now,
-        (MetaReply::Inlines(told), MetaReply::Inlines(now)) => {
-            told.len() == now.len() && told.iter().zip(now).all(|(told, now)| is_same_put(state, told, now))
+        (MetaReply::Inlines(acknowledged), MetaReply::Inlines(now)) => {
+            acknowledged.len() == now.len()
+                && acknowledged.iter().zip(now).all(|(acknowledged, now)| is_same_put(state, acknowledged, now))
         }
-        (told, now) => std::mem::discriminant(told) == std::mem::discriminant(now),
+        (acknowledged, now) => std::mem::discriminant(acknowledged) == std::mem::discriminant(now),
     };
     if same { Ok(()) } else { Err(ErrorCode::STALE.with("done again, it came to something else")) }
 }
 
-fn is_same_put(state: &State, told: &PutOutcome, now: &PutOutcome) -> bool {
-    match (told, now) {
+fn is_same_put(state: &State, acknowledged: &PutOutcome, now: &PutOutcome) -> bool {
+    match (acknowledged, now) {
         (PutOutcome::Refused(_), _) => false,
         (PutOutcome::Taken { version, .. }, PutOutcome::Taken { version: now, .. }) => version == now,
         (PutOutcome::Taken { attr, version }, PutOutcome::Refused(error)) => {
@@ -38,8 +39,8 @@ fn is_same_put(state: &State, told: &PutOutcome, now: &PutOutcome) -> bool {
 }
 
 /// Whether a change that is refused had not been lost, or was followed by later ones.
-pub fn is_there(state: &State, told: &MetaReply, error: WireError) -> Result<(), WireError> {
-    let there = match (told, error.code) {
+pub fn is_there(state: &State, acknowledged: &MetaReply, error: WireError) -> Result<(), WireError> {
+    let there = match (acknowledged, error.code) {
         (MetaReply::Inline { attr, version }, ErrorCode::INLINE_CONFLICT) => has_content(state, attr.inode, *version),
         _ => false,
     };
@@ -55,5 +56,5 @@ fn has_content(state: &State, inode: InodeId, version: u64) -> bool {
 
 /// Whether a change has left its reply, or a later one of its session is in that one's place. Some leave none ([`replies::keep`]).
 pub fn was_done(state: &mut State, request: &MetaRequest) -> bool {
-    !matches!(state.ground.run(&Caller::of(request), None, |change, _| replies::kept(&change, request)), Ok(None))
+    !matches!(state.ground.run(&Caller::of(request), None, |change, _| replies::find(&change, request)), Ok(None))
 }

@@ -18,15 +18,15 @@ pub fn begin(
 ) -> Result<Option<(MetaReply, ChangeRequest)>, WireError> {
     let leave = state.sessions.again(session)?;
     let mut request: MetaRequest = codec::decode(&change.request)?;
-    let mut told: MetaReply = codec::decode(&change.reply)?;
-    if let (MetaOp::PutInlines { puts }, MetaReply::Inlines(told)) = (&mut request.op, &mut told) {
-        only_taken(puts, told);
+    let mut acknowledged: MetaReply = codec::decode(&change.reply)?;
+    if let (MetaOp::PutInlines { puts }, MetaReply::Inlines(acknowledged)) = (&mut request.op, &mut acknowledged) {
+        only_taken(puts, acknowledged);
     }
     if request.op.routing_inode().is_some_and(|inode| !state.ground.is_here(inode.slot())) {
         return Ok(None);
     }
     let below = keys::first_sequence(state.boot);
-    let made = match &told {
+    let made = match &acknowledged {
         MetaReply::Created { new: true, inode, file, .. } => {
             Some(Made { inode: *inode, layout: file.as_ref().map(|file| file.layout.clone()), below })
         }
@@ -35,13 +35,14 @@ pub fn begin(
         }
         _ => None,
     };
-    Ok(Some((told.clone(), ChangeRequest::again(state, request, leave, Again { told, made }))))
+    Ok(Some((acknowledged.clone(), ChangeRequest::again(state, request, leave, Again { acknowledged, made }))))
 }
 
 /// What was refused was sent by itself later, if at all.
-fn only_taken(puts: &mut Vec<PutInline>, told: &mut Vec<PutOutcome>) {
-    let taken: Vec<bool> = told.iter().map(|told| matches!(told, PutOutcome::Taken { .. })).collect();
+fn only_taken(puts: &mut Vec<PutInline>, acknowledged: &mut Vec<PutOutcome>) {
+    let taken: Vec<bool> =
+        acknowledged.iter().map(|acknowledged| matches!(acknowledged, PutOutcome::Taken { .. })).collect();
     let mut each = taken.iter();
     puts.retain(|_| each.next().copied().unwrap_or_default());
-    told.retain(|told| matches!(told, PutOutcome::Taken { .. }));
+    acknowledged.retain(|acknowledged| matches!(acknowledged, PutOutcome::Taken { .. }));
 }

@@ -13,8 +13,8 @@ const MAX_BYTES: usize = 256 << 20;
 /// Most open files of all clients.
 const MAX_OPEN: usize = 4_000_000;
 
-/// Place in the order in which changes are done again: that of the lost log first.
-pub type Place = (u64, SessionId, u64);
+/// ReplayPosition in the order in which changes are done again: that of the lost log first.
+pub type ReplayPosition = (u64, SessionId, u64);
 
 /// What clients of earlier runs have to say.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub struct Replays {
     /// Those of them that have said everything.
     pub said: BTreeSet<SessionId>,
     /// What is to be done again.
-    pub changes: BTreeMap<Place, Acknowledged>,
+    pub changes: BTreeMap<ReplayPosition, Acknowledged>,
     /// What they take.
     pub bytes: usize,
     /// Files that clients have open.
@@ -69,8 +69,8 @@ impl Replays {
         self.lost.remove(&session);
         self.open.retain(|(_, by)| *by != session);
         let bytes = &mut self.bytes;
-        self.changes.retain(|place, change| {
-            let goes = place.1 == session;
+        self.changes.retain(|position, change| {
+            let goes = position.1 == session;
             *bytes -= if goes { size(change) } else { 0 };
             !goes
         });

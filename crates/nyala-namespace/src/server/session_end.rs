@@ -7,7 +7,7 @@ use super::backoff::look_again;
 use super::grants;
 use super::io::{Completion, Durability, Effect, Note, Ticket, Token};
 use super::lock_wait;
-use super::room::RoomGate;
+use super::room_gate::RoomGate;
 use super::state::{Progress, State, Task};
 use super::waits::{Event, Wait};
 use crate::change::Fault;

@@ -303,7 +303,7 @@ impl State {
     }
 
     /// Asks for room in the tables.
-    pub fn room(&mut self, kind: Option<ChangeKind>) -> Ticket {
+    pub fn ask_room(&mut self, kind: Option<ChangeKind>) -> Ticket {
         self.ask_for(|ticket| Effect::Room(ticket, kind))
     }
 

@@ -8,7 +8,7 @@ use super::consider::consider;
 use super::ground::Caller;
 use super::io::{Durability, Effect, Ticket};
 use super::recall::Recall;
-use super::room::RoomGate;
+use super::room_gate::RoomGate;
 use super::slots::gate;
 use super::state::State;
 use super::telling::Telling;

@@ -242,7 +242,7 @@ fn replies_are_kept_and_found_by_their_number() {
         change.finish()
     };
     let kept = |view: &MemView, sequence| {
-        replies::kept(&nyala_namespace::change::Change::new(view, &locks, None), &close(sequence)).map_err(|_| ())
+        replies::find(&nyala_namespace::change::Change::new(view, &locks, None), &close(sequence)).map_err(|_| ())
     };
     view.apply(&change(&view, &close(300)));
     assert_eq!(kept(&view, 300), Ok(Some(b"reply".to_vec())));

@@ -72,7 +72,7 @@ impl Server {
         }
     }
 
-    fn place(&self, text: &str) -> u64 {
+    fn cookie_of(&self, text: &str) -> u64 {
         keys::cookie(InodeId::ROOT, text.as_bytes())
     }
 }
@@ -125,14 +125,14 @@ fn names() {
     let (file, dir) = (server.file("f"), server.dir("d"));
     // A name whose inode is gone.
     server.view.0.remove(&keys::inode(file)).unwrap();
-    let (root, cookie) = (InodeId::ROOT, server.place("f"));
+    let (root, cookie) = (InodeId::ROOT, server.cookie_of("f"));
     assert!(server.has(|fact| matches!(fact, Fact::Name { inode, misplaced: false, .. } if *inode == file)));
     server.repair(Repair::RemoveName { dir: root, cookie, inode: file });
     assert_eq!((server.lookup("f"), listed(&server.facts(99))), (Err(ErrorCode::NOT_FOUND), (1, 1)));
     // A name that says that a directory is a file.
-    let key = keys::entry(root, server.place("d"));
+    let key = keys::entry(root, server.cookie_of("d"));
     server.change::<EntryRecord>(key.clone(), |entry| entry.kind = FileKind::File);
-    let cookie = server.place("d");
+    let cookie = server.cookie_of("d");
     server.repair(Repair::SetNameKind { dir: root, cookie, inode: dir, kind: FileKind::Directory });
     assert_eq!(listed(&server.facts(99)), (1, 1));
     // A name that nobody finds, since it stands elsewhere.
@@ -169,7 +169,7 @@ fn links_and_parents() {
     server.change::<InodeRecord>(keys::inode(dir), |record| record.dir.as_mut().unwrap().parent = InodeId(55));
     server.repair(Repair::SetParent { dir, from: InodeId(55), to: InodeId::ROOT });
     // A file that lost its name gets another one.
-    server.view.0.remove(&keys::entry(InodeId::ROOT, server.place("f"))).unwrap();
+    server.view.0.remove(&keys::entry(InodeId::ROOT, server.cookie_of("f"))).unwrap();
     server.repair(Repair::CountNames(InodeId::ROOT));
     let orphan = Repair::AddName { dir: InodeId::ROOT, name: name("found"), inode: file, kind: FileKind::File };
     server.repair(orphan.clone());
@@ -179,7 +179,7 @@ fn links_and_parents() {
     assert_eq!(server.run(MetaOp::Repair(other)).unwrap_err().code, ErrorCode::EXISTS);
     // One without links that was never removed.
     let inode = server.file("g");
-    server.view.0.remove(&keys::entry(InodeId::ROOT, server.place("g"))).unwrap();
+    server.view.0.remove(&keys::entry(InodeId::ROOT, server.cookie_of("g"))).unwrap();
     server.change::<InodeRecord>(keys::inode(inode), |record| record.nlink = 0);
     server.repair(Repair::RemoveInode(inode));
     assert!(!server.has(|fact| matches!(fact, Fact::Inode(record) if record.inode == inode)));
@@ -252,7 +252,7 @@ fn what_cannot_be_read_is_set_aside() {
     let mut server = Server::new();
     let file = server.file("f");
     let whole = server.facts(99);
-    let entry = keys::entry(InodeId::ROOT, server.place("f"));
+    let entry = keys::entry(InodeId::ROOT, server.cookie_of("f"));
     let (locks, garbage) = (keys::file_locks(file), keys::garbage(InodeId(4000)));
     for key in [&entry, &locks, &garbage] {
         server.view.0.insert(key.clone(), vec![0xff]);
@@ -295,7 +295,7 @@ fn numbers_and_what_cannot_be_read() {
     assert!(server.has(|fact| *fact == Fact::Server(ServerFact::Count { inodes: 2 })));
     server.repair(Repair::Server(ServerRepair::SetCount { from: 2, to: 5 }));
     assert!(server.has(|fact| *fact == Fact::Server(ServerFact::Count { inodes: 5 })));
-    for key in [keys::inode(file), keys::entry(InodeId::ROOT, server.place("f")), Key::new(b"~\x01")] {
+    for key in [keys::inode(file), keys::entry(InodeId::ROOT, server.cookie_of("f")), Key::new(b"~\x01")] {
         server.view.0.insert(key.clone(), vec![0xff]);
         assert!(
             server.has(|fact| matches!(fact, Fact::Server(ServerFact::Unreadable { key: found }) if **found == *key)),

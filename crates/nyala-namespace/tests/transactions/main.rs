@@ -44,7 +44,7 @@ fn rest(world: &mut World) {
     panic!(
         "it does not come to rest: {stuck:#?}, {requests:?}, {} messages, {moves:?} {slots:?} {:#?}",
         world.messages.len(),
-        world.told()
+        world.knowledge()
     );
 }
 

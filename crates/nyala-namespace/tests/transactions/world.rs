@@ -446,7 +446,7 @@ impl World {
     }
 
     /// What clients know of servers, for a failing test.
-    pub fn told(&self) -> Vec<String> {
+    pub fn knowledge(&self) -> Vec<String> {
         let of = |client: &Client| {
             client
                 .told

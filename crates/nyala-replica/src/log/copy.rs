@@ -84,7 +84,7 @@ impl LogMember {
     pub(super) fn share_out(&mut self) {
         let copies = || self.links.values().filter_map(Link::copying);
         let under_way = UnderWayCopies {
-            left: !self.resync_stopped() && copies().next().is_some(),
+            pending: !self.resync_stopped() && copies().next().is_some(),
             copies: copies().filter(|copying| copying.is_under_way()).count(),
             requests: usize::from(self.last() > self.committed),
         };
@@ -139,7 +139,7 @@ impl LogMember {
         let state = CopyState { copy, cursor: Vec::new() };
         if copy <= self.newest_copy {
             // It was sent again. Only if nothing came of it yet it is answered, unless the shell is at it still.
-            if self.taking.is_empty() && self.copying.as_ref() == Some(&state) && self.position() == position {
+            if self.incoming.is_empty() && self.copying.as_ref() == Some(&state) && self.position() == position {
                 self.tell_copied();
             }
             return;
@@ -149,7 +149,7 @@ impl LogMember {
         self.recent = super::Recent::new(position.index + 1, self.config.recent_bytes);
         (self.written, self.durable) = (position.index, 0);
         self.copying = Some(state.clone());
-        self.taking.push_back(Some(Vec::new()));
+        self.incoming.push_back(Some(Vec::new()));
         self.out.push(LogEffect::BeginCopy { state, position, terms: terms.to_vec() });
     }
 
@@ -157,7 +157,7 @@ impl LogMember {
         let (first, to) = range;
         let known = self.copying.as_ref().filter(|state| state.copy == copy);
         let Some(cursor) = known.map(|state| state.cursor.clone()) else { return self.misfit() };
-        if !self.taking.is_empty() {
+        if !self.incoming.is_empty() {
             // It comes again while the shell is at it.
             return;
         }
@@ -167,14 +167,14 @@ impl LogMember {
         if cursor != first || (at != self.last() && !self.breaks(LogRule::RowsInOrder)) {
             return self.misfit();
         }
-        self.taking.push_back(Some(to.clone()).filter(|to| !to.is_empty()));
+        self.incoming.push_back(Some(to.clone()).filter(|to| !to.is_empty()));
         let last = self.last();
         self.out.push(LogEffect::PutRows { from: first, to, rows, last, copy });
     }
 
     /// The tables hold what a message of a copy brought.
     pub(super) fn copy_taken(&mut self) {
-        let Some(taken) = self.taking.pop_front() else { return };
+        let Some(taken) = self.incoming.pop_front() else { return };
         let Some(state) = &mut self.copying else { return };
         match taken {
             Some(cursor) => {

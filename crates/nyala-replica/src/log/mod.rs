@@ -86,7 +86,7 @@ pub struct LogMember {
     durable: u64,
     copying: Option<CopyState>,
     /// What the shell puts into the tables of a copy: how far that is then, `None` for the end.
-    taking: VecDeque<Option<Vec<u8>>>,
+    incoming: VecDeque<Option<Vec<u8>>>,
     /// As a good member it has taken a record of the newest term that it knew, since this process began: nothing is answered for without
     /// it, and all that was before is here.
     followed: bool,
@@ -128,7 +128,7 @@ impl LogMember {
             written: last,
             durable: last,
             copying,
-            taking: VecDeque::new(),
+            incoming: VecDeque::new(),
             followed: false,
             asked: BTreeMap::new(),
             retry_at_ms: BTreeMap::new(),

@@ -52,7 +52,7 @@ impl Script {
     }
 
     /// A primary that has done its first duty, with member `S` good.
-    fn leading() -> Script {
+    fn primary() -> Script {
         let mut script = Script::new(P);
         let gather = script.put(Input::Map(view(1, 1, 1, &BOTH, &[])));
         assert!(sent(&gather).contains(&Body::Gather { done: vec![] }), "{gather:?}");
@@ -150,7 +150,7 @@ fn write(start: u64, end: u64) -> Operation {
 
 #[test]
 fn a_change_is_answered_when_all_have_it_and_its_intent_came_first() {
-    let mut script = Script::leading();
+    let mut script = Script::primary();
     let begun = script.ask(1, 1, write(0, 10));
     assert!(matches!(begun[..], [Effect::Send(S, ..), Effect::Persist { durable: true, .. }]), "{begun:?}");
     let applied = script.disk(&begun);
@@ -165,7 +165,7 @@ fn a_change_is_answered_when_all_have_it_and_its_intent_came_first() {
 
 #[test]
 fn a_silent_member_is_marked_before_the_answer_and_remembered() {
-    let mut script = Script::leading();
+    let mut script = Script::primary();
     let begun = script.ask(1, 1, write(0, 10));
     script.disk(&begun);
     script.now_ms = 1600;
@@ -182,7 +182,7 @@ fn a_silent_member_is_marked_before_the_answer_and_remembered() {
 
 #[test]
 fn a_member_out_of_reach_is_marked_at_once_and_not_brought_up_to_date_until_it_answers() {
-    let mut script = Script::leading();
+    let mut script = Script::primary();
     let begun = script.ask(1, 1, write(0, 10));
     script.disk(&begun);
     let asks = script.put(Input::Silent { target: S, until_ms: 5000 });
@@ -202,7 +202,7 @@ fn a_member_out_of_reach_is_marked_at_once_and_not_brought_up_to_date_until_it_a
 
 #[test]
 fn old_epochs_and_lost_leases_get_nothing() {
-    let mut script = Script::leading();
+    let mut script = Script::primary();
     assert_eq!(answers(&script.ask(1, 0, write(0, 1))), [(1, Answer::WrongEpoch)]);
     let mut member = Script::new(S);
     member.put(Input::Map(view(5, 3, 1, &BOTH, &[])));
@@ -241,7 +241,7 @@ fn a_member_hides_what_may_not_be_committed() {
 
 #[test]
 fn a_resync_copies_what_changed_here_and_there_and_syncs() {
-    let mut script = Script::leading();
+    let mut script = Script::primary();
     let alone = [(P, MemberState::Good), (S, MemberState::NeedsResync)];
     script.put(Input::Map(view(2, 2, 1, &alone, &[])));
     let begun = script.ask(1, 2, write(0, 10));
@@ -293,7 +293,7 @@ fn a_resync_copies_what_changed_here_and_there_and_syncs() {
 
 #[test]
 fn a_failing_disk_makes_the_primary_step_down() {
-    let mut script = Script::leading();
+    let mut script = Script::primary();
     let begun = script.ask(1, 1, write(0, 10));
     let Some(Effect::Persist { job, .. }) = begun.last() else { panic!("{begun:?}") };
     let failed = script.put(Input::Done { job: *job, ok: false, last: false, bytes: 0 });
@@ -311,7 +311,7 @@ fn a_failing_disk_makes_the_primary_step_down() {
 /// A new member lacks everything, not only what changed while the primary knew it.
 #[test]
 fn a_member_on_the_full_list_gets_all_files() {
-    let mut script = Script::leading();
+    let mut script = Script::primary();
     let with_new = |version, epoch, state, full: &[TargetId]| {
         let mut view = view(version, epoch, 1, &[(P, MemberState::Good), (S, state)], &[]);
         view.group.full = full.to_vec();

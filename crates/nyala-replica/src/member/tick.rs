@@ -26,7 +26,7 @@ impl Member {
         let copies = self.resyncs.values().map(|resync| resync.copying).sum();
         let asked = |work: &&Work| matches!(work.kind, Kind::Change(..) | Kind::Read { .. });
         let requests = if left { self.work.values().filter(asked).count() } else { 0 };
-        self.share.tick(self.now_us, UnderWay { left, copies, requests });
+        self.share.tick(self.now_us, UnderWay { pending: left, copies, requests });
         if self.now_ms >= self.expire_at_ms {
             self.expire_at_ms = self.now_ms + EXPIRE_EVERY_MS;
             self.clients.expire(self.now_ms, self.config.client_idle_ms, MAX_CLIENTS);

@@ -32,7 +32,7 @@ impl Default for ShareLimits {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UnderWay {
     /// There is something to copy.
-    pub left: bool,
+    pub pending: bool,
     /// Copies.
     pub copies: usize,
     /// Clients' requests.

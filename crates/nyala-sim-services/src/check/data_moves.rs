@@ -94,7 +94,7 @@ impl DataMoves {
     /// What is left at storage that should not be.
     pub fn judge(&self, there: &[ChunkFiles]) -> Option<String> {
         self.files.iter().find_map(|(inode, file)| {
-            let left = |layout: &Layout| there.iter().find_map(|target| target.left(*inode, layout));
+            let left = |layout: &Layout| there.iter().find_map(|target| target.leftover(*inode, layout));
             let before = file.had.values().filter(|had| file.last.as_ref().is_none_or(|last| had.is_before(last)));
             let left = before.clone().find_map(left).map(|name| format!("{name} of a layout of before is left"));
             left.or_else(|| {
@@ -116,7 +116,7 @@ impl ChunkFiles {
     }
 
     /// One that this layout has here.
-    fn left(&self, inode: InodeId, layout: &Layout) -> Option<String> {
+    fn leftover(&self, inode: InodeId, layout: &Layout) -> Option<String> {
         let names = layout.indices().filter(|index| self.is_at(layout, *index)).map(|index| name(inode, index));
         let found = names.into_iter().find(|name| self.names.contains(name))?;
         Some(format!("{found} at target {}", self.target))

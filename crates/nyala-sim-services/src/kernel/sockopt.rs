@@ -207,6 +207,6 @@ extern "C" fn shutdown(fd: c_int, how: c_int) -> c_int {
 }
 
 /// The address of a machine, for those that configure services.
-pub fn place(machine: process::MachineId, port: u16) -> std::net::SocketAddr {
+pub fn address(machine: process::MachineId, port: u16) -> std::net::SocketAddr {
     (process::address(machine), port).into()
 }

@@ -18,7 +18,7 @@ pub struct Watchers {
 }
 
 impl Watchers {
-    fn place(&mut self, object: Object) -> Option<&mut Vec<Watcher>> {
+    fn watchers_of(&mut self, object: Object) -> Option<&mut Vec<Watcher>> {
         let (all, number) = match object {
             Object::Socket(number) => (&mut self.sockets, number),
             Object::Counter(number) => (&mut self.counters, number),
@@ -32,7 +32,7 @@ impl Watchers {
     }
 
     pub fn add(&mut self, object: Object, watcher: Watcher) {
-        if let Some(known) = self.place(object)
+        if let Some(known) = self.watchers_of(object)
             && let Err(at) = known.binary_search(&watcher)
         {
             known.insert(at, watcher);
@@ -40,7 +40,7 @@ impl Watchers {
     }
 
     pub fn remove(&mut self, object: Object, watcher: Watcher) {
-        if let Some(known) = self.place(object) {
+        if let Some(known) = self.watchers_of(object) {
             known.retain(|other| *other != watcher);
         }
     }

@@ -4,7 +4,7 @@
 
 use super::disks::Rack;
 use crate::kernel::process::{self, MachineId, Pid};
-use crate::kernel::sockopt::place;
+use crate::kernel::sockopt::address;
 use crate::kernel::with;
 use crate::random::Random;
 use nyala_meta::MetaConfig;
@@ -90,7 +90,7 @@ impl Cluster {
             }
         }
         let mgmt = servers.iter().filter(|server| server.role == Role::Mgmt);
-        let mgmt = mgmt.map(|server| place(server.machine, MGMT_PORT)).collect();
+        let mgmt = mgmt.map(|server| address(server.machine, MGMT_PORT)).collect();
         let lazy = Duration::from_millis(*random.pick(&[100, 1000, 4000]));
         Cluster { servers, mgmt, lazy, scrub_interval: Duration::ZERO, split_above: 0 }
     }
@@ -165,13 +165,13 @@ fn ended<E: std::fmt::Display>(dir: &Path, result: Result<(), E>) {
 }
 
 fn run_mgmt(dir: PathBuf, machine: MachineId, all: Vec<SocketAddr>, rack: Rack) {
-    let listen = place(machine, MGMT_PORT);
+    let listen = address(machine, MGMT_PORT);
     let first = all.first() == Some(&listen);
     let pattern = StripePattern { chunk_bytes: 64 << 10, num_targets: 2, ..StripePattern::default() };
     let session_timeout_ms = SESSION_TIMEOUT.as_millis() as u32;
     let config = MgmtConfig {
         listen: vec![listen],
-        rest_listen: place(machine, REST_PORT),
+        rest_listen: address(machine, REST_PORT),
         rest_insecure: true,
         join: if first { Vec::new() } else { all.into_iter().filter(|address| *address != listen).collect() },
         cluster: CLUSTER,
@@ -194,7 +194,7 @@ fn run_meta(
 ) {
     let config = MetaConfig {
         dir: dir.clone(),
-        listen: place(machine, META_PORT),
+        listen: address(machine, META_PORT),
         advertise: Vec::new(),
         mgmt,
         secret_file: secret_file(),
@@ -217,7 +217,7 @@ fn run_storage(
     (sync_idle, scrub_interval): (Duration, Duration),
     rack: &Rack,
 ) {
-    let mut config = StorageConfig::new(dir.clone(), place(machine, STORAGE_PORT), mgmt, secret_file());
+    let mut config = StorageConfig::new(dir.clone(), address(machine, STORAGE_PORT), mgmt, secret_file());
     config.targets = vec![TargetSpec { dir: dir.join("target"), ..TargetSpec::default() }];
     (config.workers_per_target, config.cores, config.sync_idle) = (2, 2, sync_idle);
     (config.slow_operation, config.scrub.interval) = (Duration::ZERO, scrub_interval);

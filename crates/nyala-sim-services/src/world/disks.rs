@@ -274,8 +274,8 @@ impl LogDisk for PacedDisk {
         self.inner.entropy()
     }
 
-    fn place(&self) -> String {
-        self.inner.place()
+    fn location(&self) -> String {
+        self.inner.location()
     }
 }
 

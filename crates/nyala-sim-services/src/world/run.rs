@@ -30,7 +30,7 @@ const OPERATIONS: u64 = 300;
 /// A cluster is made within this time.
 const SETUP: Nanos = 60 * SECOND;
 /// Accidents happen for at most this time.
-const TROUBLE: Nanos = 120 * SECOND;
+const FAULTS_TIME: Nanos = 120 * SECOND;
 /// Once all is well, everybody finishes within this time.
 const QUIET: Nanos = 400 * SECOND;
 /// The world looks around so often.
@@ -232,7 +232,7 @@ impl World {
 
     fn run_under_faults(&mut self, faults: bool) {
         let mut accidents = Faults::new(self.random.fork(), self.kinds, (*self.without).clone());
-        let end = now() + TROUBLE;
+        let end = now() + FAULTS_TIME;
         while now() < end && !self.clients.is_empty() {
             clock::sleep(STEP);
             if faults {

@@ -4,7 +4,7 @@
 
 use super::cluster::{REST_PORT, block_on, secret_file};
 use crate::kernel::process::MachineId;
-use crate::kernel::sockopt::place;
+use crate::kernel::sockopt::address;
 use nyala_client::{Client, ClientConfig, Error};
 use nyala_transport::Secret;
 use nyala_wire::map::TargetKind;
@@ -101,7 +101,7 @@ async fn make_group(rest: MachineId, kind: &str, first: u16, second: u16) -> std
         token.trim(),
         body.len()
     );
-    let mut stream = TcpStream::connect(place(rest, REST_PORT)).await?;
+    let mut stream = TcpStream::connect(address(rest, REST_PORT)).await?;
     stream.write_all(request.as_bytes()).await?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await?;

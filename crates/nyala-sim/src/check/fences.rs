@@ -11,16 +11,16 @@ use nyala_wire::map::{Group, MemberState};
 /// How many sessions were fenced: their names are the numbers up to there.
 #[derive(Clone, Debug, Default)]
 pub struct Fences {
-    told: u64,
+    acknowledged: u64,
 }
 
 impl Fences {
     /// One more session is fenced.
     pub fn fence(&mut self, group: &Group, nodes: &mut [Node]) {
-        self.told += 1;
+        self.acknowledged += 1;
         let acts = |state| matches!(state, Some(MemberState::Good | MemberState::Resyncing));
         for node in nodes.iter_mut().filter(|node| acts(group.state(node.target))) {
-            node.disk.fences.insert(self.told);
+            node.disk.fences.insert(self.acknowledged);
         }
     }
 
@@ -31,7 +31,7 @@ impl Fences {
         if !newest || group.primary() != Some(node.target) || !member.has_lease(node.clock_ms(now_us)) {
             return Ok(());
         }
-        match (1..=self.told).find(|session| !node.disk.fences.contains(session)) {
+        match (1..=self.acknowledged).find(|session| !node.disk.fences.contains(session)) {
             Some(session) => {
                 Err(format!("fences: {} leads and does not know that session {session} is fenced", node.target))
             }

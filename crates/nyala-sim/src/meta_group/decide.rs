@@ -3,7 +3,7 @@
 //! What happens at management.
 
 use super::world::{Event, Msg, World, registration};
-use crate::event::Place;
+use crate::event::Endpoint;
 use crate::node::Power;
 use nyala_cluster::Command;
 use nyala_cluster::leader::{NoLease, Proposal};
@@ -13,7 +13,7 @@ use nyala_wire::map::MemberState;
 use std::rc::Rc;
 
 impl World {
-    pub(super) fn mgmt_hears(&mut self, from: Place, msg: Msg) {
+    pub(super) fn mgmt_hears(&mut self, from: Endpoint, msg: Msg) {
         if !self.mgmt.leads {
             return;
         }
@@ -25,7 +25,7 @@ impl World {
                 if self.mgmt.state.nodes.iter().any(|node| same(&node)) {
                     self.mgmt.registered(&register, now_ms);
                     let map = self.mgmt.map();
-                    self.send(Place::Mgmt, from, Msg::Registered(register.incarnation, map));
+                    self.send(Endpoint::Mgmt, from, Msg::Registered(register.incarnation, map));
                 } else {
                     self.propose(Command::RegisterNode(*register));
                 }
@@ -37,7 +37,7 @@ impl World {
                     Err(NoLease::Offline) => Msg::Lease(None, self.mgmt.state.version, sent_ms),
                     Err(NoLease::Unknown | NoLease::Superseded) => Msg::Superseded(beat.incarnation),
                 };
-                self.send(Place::Mgmt, from, reply);
+                self.send(Endpoint::Mgmt, from, reply);
                 if answer.look {
                     self.look_now();
                 }
@@ -50,7 +50,7 @@ impl World {
             }
             Msg::GetMap => {
                 let map = self.mgmt.map();
-                self.send(Place::Mgmt, from, Msg::Map(map));
+                self.send(Endpoint::Mgmt, from, Msg::Map(map));
             }
             Msg::Propose(command) => self.propose(command),
             _ => {}
@@ -60,7 +60,7 @@ impl World {
     pub(super) fn probed(&mut self, term: u64, node: NodeId, incarnation: u64) {
         let Some(at) = self.nodes.iter().position(|n| n.id == node).filter(|_| term == self.mgmt.term) else { return };
         let open = |from, to| self.net.open(from, to, self.now_us);
-        let answers = open(Place::Mgmt, Place::Node(at)) && open(Place::Node(at), Place::Mgmt);
+        let answers = open(Endpoint::Mgmt, Endpoint::Node(at)) && open(Endpoint::Node(at), Endpoint::Mgmt);
         if answers && self.nodes[at].power == Power::Dead && self.mgmt.leads && self.mgmt.refused(node, incarnation) {
             self.look_now();
         }
@@ -117,11 +117,11 @@ impl World {
         if let Command::RegisterNode(register) = command {
             self.mgmt.registered(register, self.now_us / 1000);
             if let Some(at) = (0..self.nodes.len()).find(|at| registration(*at, 0).uuid == register.uuid) {
-                self.send(Place::Mgmt, Place::Node(at), Msg::Registered(register.incarnation, Rc::clone(&map)));
+                self.send(Endpoint::Mgmt, Endpoint::Node(at), Msg::Registered(register.incarnation, Rc::clone(&map)));
             }
         }
         for at in 0..self.nodes.len() {
-            self.send(Place::Mgmt, Place::Node(at), Msg::Map(Rc::clone(&map)));
+            self.send(Endpoint::Mgmt, Endpoint::Node(at), Msg::Map(Rc::clone(&map)));
         }
     }
 }

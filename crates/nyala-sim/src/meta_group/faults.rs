@@ -3,7 +3,7 @@
 //! Faults, as the seed has them.
 
 use super::world::{Event, GROUP, World};
-use crate::event::Place;
+use crate::event::Endpoint;
 use crate::net::Cut;
 use crate::node::Power;
 use nyala_cluster::{Command, MemberAt, Trigger};
@@ -65,15 +65,15 @@ impl World {
         self.stop(at, power);
     }
 
-    fn place(&mut self) -> Place {
+    fn endpoint(&mut self) -> Endpoint {
         match self.rng.range(0, self.nodes.len() as u64) {
-            0 => Place::Mgmt,
-            n => Place::Node(n as usize - 1),
+            0 => Endpoint::Mgmt,
+            n => Endpoint::Node(n as usize - 1),
         }
     }
 
     fn cut(&mut self, both: bool) {
-        let (from, to) = (self.place(), self.place());
+        let (from, to) = (self.endpoint(), self.endpoint());
         let until_us = self.now_us + self.rng.range(50_000, 1_500_000);
         self.trace
             .line(self.now_us, || format!("FAULT: {from:?} to {to:?} cut until {} ms, both: {both}", until_us / 1000));
@@ -108,9 +108,9 @@ impl World {
         let target = self.nodes[at].target;
         let until_us = self.now_us + self.rng.range(200_000, 900_000);
         self.trace.line(self.now_us, || format!("FAULT: {target} hears nobody until {} ms", until_us / 1000));
-        let others = (0..self.nodes.len()).filter(|other| *other != at).map(Place::Node);
+        let others = (0..self.nodes.len()).filter(|other| *other != at).map(Endpoint::Node);
         let cuts: Vec<Cut> =
-            others.chain([Place::Mgmt]).map(|from| Cut { from, to: Place::Node(at), until_us }).collect();
+            others.chain([Endpoint::Mgmt]).map(|from| Cut { from, to: Endpoint::Node(at), until_us }).collect();
         self.net.cuts.extend(cuts);
         if self.rng.percent(50) {
             self.propose(Command::SetConsistency { target, trigger: Trigger::DeclaredStale });

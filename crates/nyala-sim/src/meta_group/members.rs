@@ -4,7 +4,7 @@
 
 use super::node::{TERM, record};
 use super::world::{Event, GROUP, HEARTBEAT_MS, Msg, World, config, registration};
-use crate::event::Place;
+use crate::event::Endpoint;
 use crate::node::Power;
 use nyala_cluster::Command;
 use nyala_replica::View;
@@ -30,7 +30,7 @@ impl World {
         match effect {
             LogEffect::Send(to, envelope, records) => {
                 let to = self.nodes.iter().position(|node| node.target == to).expect("members are nodes");
-                self.send(Place::Node(at), Place::Node(to), Msg::Member(target, envelope, records));
+                self.send(Endpoint::Node(at), Endpoint::Node(to), Msg::Member(target, envelope, records));
             }
             LogEffect::Apply { first, records } => {
                 let node = &mut self.nodes[at];
@@ -60,7 +60,7 @@ impl World {
             // The service starts anew.
             LogEffect::StepDown => self.stop(at, Power::Dead),
             LogEffect::Ask(command) => self.ask(at, command),
-            LogEffect::FetchMap => self.send(Place::Node(at), Place::Mgmt, Msg::GetMap),
+            LogEffect::FetchMap => self.send(Endpoint::Node(at), Endpoint::Mgmt, Msg::GetMap),
             LogEffect::SumUp(range) => {
                 let sum = self.nodes[at].sum();
                 self.input(at, LogInput::Summed(range.number, Some(sum)));
@@ -78,9 +78,9 @@ impl World {
         let msg = Msg::Propose(command);
         if !self.quiet && self.rng.percent(20) {
             let late = self.rng.range(50_000, 900_000);
-            self.push(late, Event::Deliver(Place::Node(at), Place::Mgmt, msg.clone()));
+            self.push(late, Event::Deliver(Endpoint::Node(at), Endpoint::Mgmt, msg.clone()));
         }
-        self.send(Place::Node(at), Place::Mgmt, msg);
+        self.send(Endpoint::Node(at), Endpoint::Mgmt, msg);
     }
 
     fn carry_out_copy(&mut self, at: usize, effect: LogEffect) {
@@ -167,7 +167,7 @@ impl World {
         self.nodes[at].stop(power, &mut self.rng);
         let incarnation = self.nodes[at].incarnation() - 1;
         if power == Power::Dead
-            && self.net.open(Place::Node(at), Place::Mgmt, self.now_us)
+            && self.net.open(Endpoint::Node(at), Endpoint::Mgmt, self.now_us)
             && self.mgmt.leads
             && let Some(probe) = self.mgmt.connection_closed(incarnation)
         {
@@ -203,7 +203,7 @@ impl World {
                 ),
                 false => Msg::Register(Box::new(registration(at, incarnation))),
             };
-            self.send(Place::Node(at), Place::Mgmt, msg);
+            self.send(Endpoint::Node(at), Endpoint::Mgmt, msg);
         }
         self.input(at, LogInput::Tick);
         if self.rng.percent(5) && self.nodes[at].power == Power::Up {
@@ -216,15 +216,15 @@ impl World {
         if self.nodes[at].boot == boot && self.nodes[peer].power == Power::Dead {
             let (target, node) = (self.nodes[peer].target, self.nodes[peer].id);
             self.input(at, LogInput::Refused(target));
-            self.send(Place::Node(at), Place::Mgmt, Msg::Refused(node));
+            self.send(Endpoint::Node(at), Endpoint::Mgmt, Msg::Refused(node));
         }
     }
 
-    pub(super) fn node_hears(&mut self, at: usize, from: Place, msg: Msg) {
+    pub(super) fn node_hears(&mut self, at: usize, from: Endpoint, msg: Msg) {
         match self.nodes[at].power {
             Power::Up => {}
             Power::Dead => {
-                if let Place::Node(sender) = from {
+                if let Endpoint::Node(sender) = from {
                     let boot = self.nodes[sender].boot;
                     self.push(300, Event::Refuses(sender, boot, at));
                 }
@@ -232,7 +232,7 @@ impl World {
             }
             Power::Off => return,
         }
-        if self.defer(at, &Event::Deliver(from, Place::Node(at), msg.clone())) {
+        if self.defer(at, &Event::Deliver(from, Endpoint::Node(at), msg.clone())) {
             return;
         }
         match msg {
@@ -247,7 +247,7 @@ impl World {
                     self.input(at, LogInput::Lease { until_ms, version });
                 }
                 if version > self.nodes[at].has {
-                    self.send(Place::Node(at), Place::Mgmt, Msg::GetMap);
+                    self.send(Endpoint::Node(at), Endpoint::Mgmt, Msg::GetMap);
                 }
             }
             Msg::Member(from, envelope, records) => self.input(at, LogInput::Message(from, envelope, records)),

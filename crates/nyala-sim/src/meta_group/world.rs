@@ -4,7 +4,7 @@
 
 use super::check::Check;
 use super::node::{Node, record};
-use crate::event::Place;
+use crate::event::Endpoint;
 use crate::mgmt::Mgmt;
 use crate::mutation::MetaMutation;
 use crate::net::Net;
@@ -59,7 +59,7 @@ pub enum Msg {
 #[derive(Clone, Debug)]
 pub enum Event {
     /// A message arrives.
-    Deliver(Place, Place, Msg),
+    Deliver(Endpoint, Endpoint, Msg),
     /// A node's timer, of a run.
     Tick(usize, u64),
     /// A node's disk has what was written by now, of a run.
@@ -228,7 +228,7 @@ impl World {
         self.steps += 1;
         let event = self.events.remove(&number).expect("each number in the queue has its event");
         match event {
-            Event::Deliver(from, Place::Node(to), msg) => self.node_hears(to, from, msg),
+            Event::Deliver(from, Endpoint::Node(to), msg) => self.node_hears(to, from, msg),
             Event::Deliver(from, _, msg) => self.mgmt_hears(from, msg),
             Event::Tick(at, boot) => self.tick(at, boot),
             Event::Synced(at, boot, index) => self.synced(at, boot, index),
@@ -250,7 +250,7 @@ impl World {
         }
     }
 
-    pub(super) fn send(&mut self, from: Place, to: Place, msg: Msg) {
+    pub(super) fn send(&mut self, from: Endpoint, to: Endpoint, msg: Msg) {
         for delay in self.net.delays(&mut self.rng, from, to, self.now_us) {
             self.push(delay, Event::Deliver(from, to, msg.clone()));
         }

@@ -95,7 +95,7 @@ impl ChunkWorker {
         while !rest.is_empty() {
             let together = (1..rest.len()).find(|&i| !rest[..i].iter().all(|op| op.is_independent_of(&rest[i])));
             let (now, later) = rest.split_at(together.unwrap_or(rest.len()));
-            self.write_together(now, fences, &mut results);
+            self.write_independent(now, fences, &mut results);
             rest = later;
         }
         results
@@ -112,7 +112,7 @@ impl ChunkWorker {
         self.write_all_of(std::slice::from_ref(&op), &nobody).pop().unwrap_or(Ok(()))
     }
 
-    fn write_together(&mut self, ops: &[WriteOp], fences: &FenceSet, results: &mut Vec<Result<(), ChunkError>>) {
+    fn write_independent(&mut self, ops: &[WriteOp], fences: &FenceSet, results: &mut Vec<Result<(), ChunkError>>) {
         let base = results.len();
         let mut plans = Vec::with_capacity(ops.len());
         for (at, op) in ops.iter().enumerate() {

@@ -53,7 +53,7 @@ impl Background {
     }
 
     /// Sets the rate; none: what leaves room for work.
-    pub fn wish(&self, bytes_per_s: Option<u64>) {
+    pub fn set_rate(&self, bytes_per_s: Option<u64>) {
         *self.wished.lock() = bytes_per_s;
     }
 

@@ -21,7 +21,7 @@ fn state_name(state: MemberState) -> &'static str {
 pub(super) fn describe(set: &DriveSet, spares: &[PathBuf], rate: u64, busy: (bool, bool)) -> RaidState {
     let (geometry, counters, scrub) = (set.geometry(), set.counters(), set.scrub());
     let member = |status: MemberStatus| RaidMember {
-        drive: status.place,
+        drive: status.location,
         state: state_name(status.state).to_owned(),
         missed: status.missed,
         errors: status.errors,

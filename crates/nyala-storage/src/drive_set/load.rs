@@ -61,7 +61,7 @@ impl Load {
     /// Time goes by; is there something to do in the background?
     pub(super) fn tick(&self, left: bool) {
         let requests = self.requests.load(Ordering::Relaxed);
-        self.share.lock().tick(self.now_us(), UnderWay { left, copies: 0, requests });
+        self.share.lock().tick(self.now_us(), UnderWay { pending: left, copies: 0, requests });
     }
 
     /// Takes the right to read or write so many bytes in the background.

@@ -7,7 +7,7 @@ use super::reach::{DriveKeys, Reach, ReachError};
 use crate::config::SetSpec;
 use crate::error::StorageError;
 use nyala_drives::{Drive, DriveSet, SetError, SetFiles, create};
-use nyala_netdrives::DrivePlace;
+use nyala_netdrives::DriveLocation;
 use nyala_raid::Geometry;
 use nyala_raid::event::ErrorLimit;
 use nyala_raid::member::{DriveId, SetId};
@@ -42,13 +42,13 @@ pub fn make(spec: &SetSpec, keys: Option<&DriveKeys>) -> Result<(), StorageError
         ReachError::Set(error) => set(error),
         ReachError::Net(error) => StorageError::Net { path: path.clone(), error },
         other => set(SetError::Directory {
-            place: path.display().to_string(),
+            location: path.display().to_string(),
             error: std::io::Error::other(other.to_string()),
         }),
     };
     // All of them before any is changed.
     if reach.0.is_some() {
-        spec.drives.iter().try_for_each(|place| reach.expect_empty(place)).map_err(refused)?;
+        spec.drives.iter().try_for_each(|location| reach.expect_empty(location)).map_err(refused)?;
     }
     if let Some(network) = &mut reach.0 {
         let lost = |error| StorageError::Net { path: path.clone(), error };
@@ -56,9 +56,9 @@ pub fn make(spec: &SetSpec, keys: Option<&DriveKeys>) -> Result<(), StorageError
         // Nobody else has them.
         network.open(&[], std::time::Duration::ZERO).map_err(lost)?;
     }
-    let open = |place: &DrivePlace| match place {
-        DrivePlace::Dir(_) => reach.make(place),
-        DrivePlace::Net { .. } => reach.open(place),
+    let open = |location: &DriveLocation| match location {
+        DriveLocation::Dir(_) => reach.make(location),
+        DriveLocation::Net { .. } => reach.open(location),
     };
     let drives = spec.drives.iter().map(open).collect::<Result<Vec<Drive>, _>>().map_err(refused)?;
     create(&drives, geometry, SetId(random()?), &ids).map_err(set)?;

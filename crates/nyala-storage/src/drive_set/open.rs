@@ -7,7 +7,7 @@ use super::survey;
 use crate::config::SetSpec;
 use crate::error::StorageError;
 use nyala_drives::{Drive, DriveSet, SetError};
-use nyala_netdrives::{DrivePlace, NetError};
+use nyala_netdrives::{DriveLocation, NetError};
 use nyala_raid::assemble::assemble;
 use nyala_raid::event::ErrorLimit;
 use nyala_raid::geometry::Geometry;
@@ -36,9 +36,9 @@ pub fn open(spec: &SetSpec, keys: Option<&DriveKeys>) -> Result<OpenSet, Storage
     let failed = |error| StorageError::Set { path: path.clone(), error: Box::new(error) };
     let (mut drives, there) = near(spec)?;
     let mut reach = Reach::of(spec, keys)?;
-    let (places, superblocks) = found(spec, &reach, &drives)?;
+    let (locations, superblocks) = found(spec, &reach, &drives)?;
     assemble(&superblocks, false).map_err(|error| failed(error.into()))?;
-    let far = take(spec, &mut reach, &places)?;
+    let far = take(spec, &mut reach, &locations)?;
     let instances = far.iter().filter_map(Drive::instance).collect();
     drives.extend(far);
     let set = DriveSet::open(drives, false, ErrorLimit::default(), true).map_err(failed)?;
@@ -76,35 +76,35 @@ pub(super) fn found(
     spec: &SetSpec,
     reach: &Reach,
     near: &[Drive],
-) -> Result<(Vec<DrivePlace>, Vec<Superblock>), StorageError> {
+) -> Result<(Vec<DriveLocation>, Vec<Superblock>), StorageError> {
     let looks = survey::far(spec, reach)?;
     let failed = |error| StorageError::Set { path: spec.first(), error: Box::new(error) };
-    let (mut places, mut found) = (Vec::new(), Vec::new());
-    for (place, look) in looks {
+    let (mut locations, mut found) = (Vec::new(), Vec::new());
+    for (location, look) in looks {
         match look.map(|look| (Superblock::decode(&look.superblock), look.missing)) {
             Some((Some(superblock), _)) => {
-                places.push(place);
+                locations.push(location);
                 found.push(superblock);
             }
             Some((None, missing)) => {
                 let why = missing.unwrap_or_else(|| "it has no superblock".to_owned());
-                tracing::error!(%place, why, "a drive is missing");
+                tracing::error!(place = %location, why, "a drive is missing");
             }
-            None => tracing::error!(%place, "a drive is missing: its host does not answer"),
+            None => tracing::error!(place = %location, "a drive is missing: its host does not answer"),
         }
     }
     for drive in near {
         found.extend(drive.superblock().map_err(failed)?);
     }
-    Ok((places, found))
+    Ok((locations, found))
 }
 
 /// Takes the drives of other hosts that are there. Only if the set starts with them: otherwise whoever has them may go on.
-pub(super) fn take(spec: &SetSpec, reach: &mut Reach, places: &[DrivePlace]) -> Result<Vec<Drive>, StorageError> {
+pub(super) fn take(spec: &SetSpec, reach: &mut Reach, locations: &[DriveLocation]) -> Result<Vec<Drive>, StorageError> {
     let Some(network) = &mut reach.0 else { return Ok(Vec::new()) };
     let lost = |error| StorageError::Net { path: spec.first(), error };
     let mut taken = Vec::new();
-    for drive in network.open(places, Duration::ZERO).map_err(lost)? {
+    for drive in network.open(locations, Duration::ZERO).map_err(lost)? {
         match drive {
             Ok(drive) => taken.push(drive),
             // Then that one has, or will have, the others too.
@@ -116,8 +116,8 @@ pub(super) fn take(spec: &SetSpec, reach: &mut Reach, places: &[DrivePlace]) -> 
 }
 
 /// Where drives of a set may be.
-pub(super) fn places(spec: &SetSpec) -> Vec<DrivePlace> {
-    spec.drives.iter().cloned().chain(spec.spares.iter().cloned().map(DrivePlace::from)).collect()
+pub(super) fn locations(spec: &SetSpec) -> Vec<DriveLocation> {
+    spec.drives.iter().cloned().chain(spec.spares.iter().cloned().map(DriveLocation::from)).collect()
 }
 
 /// The settings say nothing else than the set has.

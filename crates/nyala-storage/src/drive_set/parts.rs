@@ -5,7 +5,7 @@
 use super::chunks::SetChunks;
 use super::identity::TargetDir;
 use super::load::Load;
-use super::open::{OpenSet, open, places};
+use super::open::{OpenSet, locations, open};
 use super::reach::DriveKeys;
 use super::upkeep::Upkeep;
 use crate::config::{SetSpec, TargetSpec};
@@ -44,7 +44,7 @@ pub fn parts(
     check: impl FnOnce(&TargetDir) -> Result<(), StorageError>,
 ) -> Result<SetParts, StorageError> {
     let failed = |error| StorageError::Set { path: spec.dir.clone(), error: Box::new(error) };
-    let places = places(set);
+    let locations = locations(set);
     let OpenSet { set, there, instances, spares, reach } = open(set, keys)?;
     let dir = TargetDir::of_set(&spec.dir, &set, &there, new_uuid)?;
     check(&dir)?;
@@ -58,7 +58,7 @@ pub fn parts(
     let (load, dir) = (Arc::new(Load::default()), Arc::new(Mutex::new(dir)));
     load.room_is(set.space());
     let chunks = SetChunks::new(set.clone(), Arc::new(kv.clone()), load.clone());
-    let upkeep = Upkeep::start(set, load, dir.clone(), spares, (places, reach));
+    let upkeep = Upkeep::start(set, load, dir.clone(), spares, (locations, reach));
     let upkeep = upkeep.map_err(|error| StorageError::System { what: "cannot start a thread", error })?;
     Ok(SetParts { dir, kv, recovery, chunks, boot_id, upkeep })
 }

@@ -5,7 +5,7 @@
 use crate::config::SetSpec;
 use crate::error::StorageError;
 use nyala_drives::{Drive, SetError, is_empty};
-use nyala_netdrives::{DrivePlace, NetError, Network};
+use nyala_netdrives::{DriveLocation, NetError, Network};
 use nyala_transport::Secret;
 use std::io;
 
@@ -30,9 +30,9 @@ pub(super) enum ReachError {
     #[error(transparent)]
     Net(#[from] NetError),
     #[error("{0} is of another host, and this set has none of other hosts: start the service with it in the settings")]
-    Far(DrivePlace),
+    Far(DriveLocation),
     #[error("{0} is no empty directory there; mount the new drive, or empty it, first")]
-    NotEmpty(DrivePlace),
+    NotEmpty(DriveLocation),
 }
 
 impl Reach {
@@ -46,38 +46,38 @@ impl Reach {
         Ok(Reach(Some(network.map_err(|error| StorageError::Net { path: spec.first(), error })?)))
     }
 
-    fn network(&self, place: &DrivePlace) -> Result<&Network, ReachError> {
-        self.0.as_ref().ok_or_else(|| ReachError::Far(place.clone()))
+    fn network(&self, location: &DriveLocation) -> Result<&Network, ReachError> {
+        self.0.as_ref().ok_or_else(|| ReachError::Far(location.clone()))
     }
 
     /// A drive of a set that is in use here.
-    pub fn open(&self, place: &DrivePlace) -> Result<Drive, ReachError> {
-        match place {
-            DrivePlace::Dir(dir) => Ok(Drive::open(dir, false)?),
-            DrivePlace::Net { .. } => Ok(self.network(place)?.attach(place)?),
+    pub fn open(&self, location: &DriveLocation) -> Result<Drive, ReachError> {
+        match location {
+            DriveLocation::Dir(dir) => Ok(Drive::open(dir, false)?),
+            DriveLocation::Net { .. } => Ok(self.network(location)?.attach(location)?),
         }
     }
 
     /// A new drive, of an empty directory.
-    pub fn make(&self, place: &DrivePlace) -> Result<Drive, ReachError> {
-        let network = match place {
-            DrivePlace::Dir(dir) => return Ok(Drive::open(dir, true)?),
-            DrivePlace::Net { .. } => self.network(place)?,
+    pub fn make(&self, location: &DriveLocation) -> Result<Drive, ReachError> {
+        let network = match location {
+            DriveLocation::Dir(dir) => return Ok(Drive::open(dir, true)?),
+            DriveLocation::Net { .. } => self.network(location)?,
         };
-        self.expect_empty(place)?;
-        network.make(std::slice::from_ref(place))?;
-        Ok(network.attach(place)?)
+        self.expect_empty(location)?;
+        network.make(std::slice::from_ref(location))?;
+        Ok(network.attach(location)?)
     }
 
     /// Makes sure that a drive can be made there.
-    pub fn expect_empty(&self, place: &DrivePlace) -> Result<(), ReachError> {
-        let empty = match place {
-            DrivePlace::Dir(dir) => is_empty(dir),
-            DrivePlace::Net { .. } => {
-                let looks = self.network(place)?.look(std::slice::from_ref(place), std::time::Duration::ZERO)?;
+    pub fn expect_empty(&self, location: &DriveLocation) -> Result<(), ReachError> {
+        let empty = match location {
+            DriveLocation::Dir(dir) => is_empty(dir),
+            DriveLocation::Net { .. } => {
+                let looks = self.network(location)?.look(std::slice::from_ref(location), std::time::Duration::ZERO)?;
                 looks.into_iter().flatten().any(|look| look.empty)
             }
         };
-        if empty { Ok(()) } else { Err(ReachError::NotEmpty(place.clone())) }
+        if empty { Ok(()) } else { Err(ReachError::NotEmpty(location.clone())) }
     }
 }

@@ -5,7 +5,7 @@
 use super::identity::TargetDir;
 use super::reach::Reach;
 use nyala_drives::{DriveSet, SetError};
-use nyala_netdrives::DrivePlace;
+use nyala_netdrives::DriveLocation;
 use nyala_raid::member::DriveId;
 use nyala_wire::ErrorCode;
 use nyala_wire::WireError;
@@ -16,7 +16,7 @@ pub(super) fn replace(
     set: &DriveSet,
     (dir, reach): (&Mutex<TargetDir>, &Reach),
     member: usize,
-    drive: &DrivePlace,
+    drive: &DriveLocation,
 ) -> Result<(), WireError> {
     let refused = |error: SetError| ErrorCode::INVALID.with(error.to_string());
     if drive.dir().is_some_and(|dir| !dir.is_dir()) {

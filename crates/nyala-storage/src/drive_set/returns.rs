@@ -6,7 +6,7 @@
 use super::identity::TargetDir;
 use super::reach::{Reach, ReachError};
 use nyala_drives::{DriveSet, SetError};
-use nyala_netdrives::{DrivePlace, NetError};
+use nyala_netdrives::{DriveLocation, NetError};
 use nyala_raid::member::MemberState;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -19,22 +19,22 @@ const ASK_AGAIN: Duration = Duration::from_secs(3);
 
 /// Where drives of the set may be.
 pub(super) struct Returns {
-    places: Mutex<Vec<DrivePlace>>,
+    locations: Mutex<Vec<DriveLocation>>,
     reach: Reach,
     /// Until when a place is left alone.
-    refused: Mutex<HashMap<DrivePlace, Instant>>,
+    refused: Mutex<HashMap<DriveLocation, Instant>>,
 }
 
 impl Returns {
-    pub fn new(places: Vec<DrivePlace>, reach: Reach) -> Returns {
-        Returns { places: Mutex::new(places), reach, refused: Mutex::default() }
+    pub fn new(locations: Vec<DriveLocation>, reach: Reach) -> Returns {
+        Returns { locations: Mutex::new(locations), reach, refused: Mutex::default() }
     }
 
     /// A drive was put there.
-    pub fn add(&self, place: DrivePlace) {
-        let mut places = self.places.lock();
-        if !places.contains(&place) {
-            places.push(place);
+    pub fn add(&self, location: DriveLocation) {
+        let mut locations = self.locations.lock();
+        if !locations.contains(&location) {
+            locations.push(location);
         }
     }
 
@@ -44,25 +44,25 @@ impl Returns {
         if members.iter().all(|member| member.state != MemberState::Missing) {
             return;
         }
-        let held = |place: &DrivePlace| {
-            let text = place.to_string();
-            members.iter().any(|member| member.is_held && member.place.as_ref() == Some(&text))
+        let held = |location: &DriveLocation| {
+            let text = location.to_string();
+            members.iter().any(|member| member.is_held && member.location.as_ref() == Some(&text))
         };
-        let places = self.places.lock().clone();
-        for place in places.iter().filter(|place| !held(place)) {
-            let waits = self.refused.lock().get(place).is_some_and(|until| Instant::now() < *until);
-            if !waits && let Some(after) = self.try_one(set, target, place) {
-                self.refused.lock().insert(place.clone(), Instant::now() + after);
+        let locations = self.locations.lock().clone();
+        for location in locations.iter().filter(|location| !held(location)) {
+            let waits = self.refused.lock().get(location).is_some_and(|until| Instant::now() < *until);
+            if !waits && let Some(after) = self.try_one(set, target, location) {
+                self.refused.lock().insert(location.clone(), Instant::now() + after);
             }
         }
     }
 
     /// Gives how long it is left alone then.
-    fn try_one(&self, set: &DriveSet, target: &Mutex<TargetDir>, place: &DrivePlace) -> Option<Duration> {
-        let drive = match self.reach.open(place) {
+    fn try_one(&self, set: &DriveSet, target: &Mutex<TargetDir>, location: &DriveLocation) -> Option<Duration> {
+        let drive = match self.reach.open(location) {
             Ok(drive) => drive,
             Err(error @ ReachError::Net(NetError::Drive { taken: true, .. })) => {
-                tracing::warn!(drive = %place, %error, "a drive stays out of its set");
+                tracing::warn!(drive = %location, %error, "a drive stays out of its set");
                 return Some(AGAIN);
             }
             Err(ReachError::Net(_)) => return Some(ASK_AGAIN),
@@ -71,15 +71,15 @@ impl Returns {
         };
         match set.returned(drive) {
             Ok(member) => {
-                tracing::warn!(member, drive = %place, "a drive is back in its set and gets what it missed");
-                if let Err(error) = target.lock().add(place.dir()) {
-                    tracing::warn!(drive = %place, %error, "the drive cannot say whose it is");
+                tracing::warn!(member, drive = %location, "a drive is back in its set and gets what it missed");
+                if let Err(error) = target.lock().add(location.dir()) {
+                    tracing::warn!(drive = %location, %error, "the drive cannot say whose it is");
                 }
                 None
             }
             Err(error) => {
                 if !matches!(error, SetError::Stopped { .. }) {
-                    tracing::warn!(drive = %place, %error, "a drive stays out of its set");
+                    tracing::warn!(drive = %location, %error, "a drive stays out of its set");
                 }
                 Some(AGAIN)
             }

@@ -27,7 +27,7 @@ impl Spares {
     }
 
     /// Those that are left.
-    pub fn left(&self) -> Vec<PathBuf> {
+    pub fn remaining(&self) -> Vec<PathBuf> {
         self.dirs.lock().clone()
     }
 
@@ -59,8 +59,9 @@ impl Spares {
 
     fn give(&self, set: &DriveSet, with: (&Mutex<TargetDir>, &Reach), member: usize) -> Option<PathBuf> {
         let mut dirs = self.dirs.lock();
-        let places = set.members().into_iter().filter_map(|status| status.place);
-        let mounts = places.map(PathBuf::from).filter(|place| place.exists()).all(|place| is_mount(&place));
+        let locations = set.members().into_iter().filter_map(|status| status.location);
+        let mounts =
+            locations.map(PathBuf::from).filter(|location| location.exists()).all(|location| is_mount(&location));
         let fits = |spare: &Path| !mounts || is_mount(spare);
         let give = |spare: &PathBuf| replace(set, with, member, &spare.clone().into());
         let taken = dirs.iter().position(|spare| fits(spare) && give(spare).is_ok());

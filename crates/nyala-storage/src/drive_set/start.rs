@@ -33,11 +33,11 @@ pub fn start(spec: &SetSpec, keys: Option<&DriveKeys>, go: bool) -> Result<Start
     let failed = |error: SetError| StorageError::Set { path: spec.first(), error: Box::new(error) };
     let (mut drives, _) = near(spec)?;
     let mut reach = Reach::of(spec, keys)?;
-    let (places, superblocks) = found(spec, &reach, &drives)?;
+    let (locations, superblocks) = found(spec, &reach, &drives)?;
     let assembled = assemble(&superblocks, true).map_err(|error| failed(error.into()))?;
     let refused = assemble(&superblocks, false).err().map(|error| error.to_string());
     if go && refused.is_some() {
-        drives.extend(take(spec, &mut reach, &places)?);
+        drives.extend(take(spec, &mut reach, &locations)?);
         drop(DriveSet::open(drives, true, ErrorLimit::default(), false).map_err(failed)?);
     }
     let members = &assembled.superblock.members;

@@ -7,7 +7,7 @@ use super::reach::{DriveKeys, Reach};
 use crate::config::SetSpec;
 use crate::error::StorageError;
 use nyala_drives::Drive;
-use nyala_netdrives::DrivePlace;
+use nyala_netdrives::DriveLocation;
 use nyala_raid::assemble::assemble;
 use nyala_raid::superblock::Superblock;
 use nyala_store::own_dir::{Identity, Kind};
@@ -30,9 +30,9 @@ pub struct Survey {
 }
 
 /// Who the target on drives is, as they say; the one that has registered first of all.
-pub(super) fn identity(said: impl IntoIterator<Item = impl AsRef<[u8]>>, place: &Path) -> Option<Identity> {
+pub(super) fn identity(said: impl IntoIterator<Item = impl AsRef<[u8]>>, location: &Path) -> Option<Identity> {
     let parsed = said.into_iter().filter(|text| !text.as_ref().is_empty());
-    let parsed = parsed.filter_map(|text| match Identity::from_text(text.as_ref(), place, Kind::StorageTarget) {
+    let parsed = parsed.filter_map(|text| match Identity::from_text(text.as_ref(), location, Kind::StorageTarget) {
         Ok(identity) => Some(identity),
         Err(error) => {
             tracing::warn!(%error, "a drive cannot say whose it is");
@@ -42,12 +42,12 @@ pub(super) fn identity(said: impl IntoIterator<Item = impl AsRef<[u8]>>, place: 
     parsed.max_by_key(|identity| identity.target.0 != 0)
 }
 
-pub(super) fn far(spec: &SetSpec, reach: &Reach) -> Result<Vec<(DrivePlace, Option<DriveLook>)>, StorageError> {
+pub(super) fn far(spec: &SetSpec, reach: &Reach) -> Result<Vec<(DriveLocation, Option<DriveLook>)>, StorageError> {
     let Some(network) = &reach.0 else { return Ok(Vec::new()) };
-    let places = spec.far();
-    let looks = network.look(&places, Duration::ZERO);
+    let locations = spec.far();
+    let looks = network.look(&locations, Duration::ZERO);
     let looks = looks.map_err(|error| StorageError::Net { path: spec.first(), error })?;
-    Ok(places.into_iter().zip(looks).collect())
+    Ok(locations.into_iter().zip(looks).collect())
 }
 
 /// Looks at all drives of a set of which some are of other hosts.

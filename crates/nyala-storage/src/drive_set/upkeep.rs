@@ -14,7 +14,7 @@ use super::replace::replace;
 use super::returns::Returns;
 use super::spares::Spares;
 use nyala_drives::{DriveSet, SetError};
-use nyala_netdrives::DrivePlace;
+use nyala_netdrives::DriveLocation;
 use nyala_wire::raid::{RaidOrder, RaidState};
 use nyala_wire::{ErrorCode, WireError};
 use parking_lot::Mutex;
@@ -46,7 +46,7 @@ impl Upkeep {
         load: Arc<Load>,
         dir: Arc<Mutex<TargetDir>>,
         spares: Vec<PathBuf>,
-        (drives, reach): (Vec<DrivePlace>, Reach),
+        (drives, reach): (Vec<DriveLocation>, Reach),
     ) -> std::io::Result<Arc<Upkeep>> {
         let (stop, stopped) = mpsc::channel();
         let (work, spares, returns) =
@@ -111,15 +111,16 @@ impl Upkeep {
         match order {
             RaidOrder::Show => {}
             RaidOrder::Replace { member, drive } => {
-                let place: DrivePlace = drive.parse().map_err(|error| ErrorCode::INVALID.with(format!("{error}")))?;
-                replace(&self.work.set, (&self.dir, &self.reach), usize::from(member), &place)?;
-                place.dir().iter().for_each(|dir| self.spares.remove(dir));
-                self.returns.add(place);
+                let location: DriveLocation =
+                    drive.parse().map_err(|error| ErrorCode::INVALID.with(format!("{error}")))?;
+                replace(&self.work.set, (&self.dir, &self.reach), usize::from(member), &location)?;
+                location.dir().iter().for_each(|dir| self.spares.remove(dir));
+                self.returns.add(location);
             }
             RaidOrder::Check => self.work.begin_check(),
-            RaidOrder::Rate { bytes_per_s } => self.work.wish(bytes_per_s),
+            RaidOrder::Rate { bytes_per_s } => self.work.set_rate(bytes_per_s),
         }
         let busy = (self.work.is_rebuilding(), self.work.is_checking());
-        Ok(describe(&self.work.set, &self.spares.left(), self.work.rate(), busy))
+        Ok(describe(&self.work.set, &self.spares.remaining(), self.work.rate(), busy))
     }
 }

@@ -78,7 +78,7 @@ impl Asker {
             STORAGE | STORAGE_READ | STORAGE_GROUP | STORAGE_PROOFS | STORAGE_GRANTS => {
                 only(data, "only clients, metadata and storage services use data")
             }
-            STORAGE_WRITE => only(data, "only clients, metadata and storage services use data").and(self.writes()),
+            STORAGE_WRITE => only(data, "only clients, metadata and storage services use data").and(self.may_write()),
             STORAGE_REPLICA | STORAGE_REPLICAS => {
                 only(self.role == Role::Storage, "only members of mirror groups send that")
             }
@@ -92,7 +92,7 @@ impl Asker {
     }
 
     /// May it write?
-    pub fn writes(self) -> Result<(), WireError> {
+    pub fn may_write(self) -> Result<(), WireError> {
         match self.rules.read_only && !self.role.is_server() {
             true => Err(ErrorCode::READ_ONLY.with("this client's key is read-only")),
             false => Ok(()),
@@ -121,7 +121,7 @@ impl Asker {
             StorageOp::Truncate { .. }
             | StorageOp::Punch { .. }
             | StorageOp::Copy { .. }
-            | StorageOp::Allocate { .. } => self.writes(),
+            | StorageOp::Allocate { .. } => self.may_write(),
             StorageOp::Unlink => {
                 only(server || self.role == Role::Cli, "only metadata services and operators remove chunk files")
             }

@@ -25,7 +25,7 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 
 /// Writes that are done in one go.
-const TOGETHER: usize = 64;
+const MAX_BATCH: usize = 64;
 /// Of this many reads that the page cache did not have, one is tried there first.
 const TRY_ONE_OF: u32 = 16;
 
@@ -85,7 +85,7 @@ impl InlinePath {
     fn write_waiting(&self, target: &Arc<Target>, file: ChunkFileId, batch: (usize, usize)) {
         let mut waiting = self.writes.borrow_mut().get_mut(&batch).map(std::mem::take).unwrap_or_default();
         while !waiting.is_empty() {
-            let rest = waiting.split_off(waiting.len().min(TOGETHER));
+            let rest = waiting.split_off(waiting.len().min(MAX_BATCH));
             let (ops, reports): (Vec<_>, Vec<_>) = std::mem::replace(&mut waiting, rest).into_iter().unzip();
             let written = self.write_now(target, file, ops);
             for (report, written) in reports.into_iter().zip(written) {

@@ -5,11 +5,11 @@
 use nyala_metrics::Histogram;
 use std::time::{Duration, Instant};
 
-/// How long jobs waited for a worker thread, and how long its turns took.
+/// How long jobs waited for a worker thread, and how long its work took.
 #[derive(Debug, Default)]
 pub(super) struct JobTimes {
     pub waits: Histogram,
-    pub turns: Histogram,
+    pub work: Histogram,
 }
 
 impl JobTimes {
@@ -21,7 +21,7 @@ impl JobTimes {
     }
 
     pub fn worked(&self, began: Instant) {
-        self.turns.add(micros(began.elapsed()));
+        self.work.add(micros(began.elapsed()));
     }
 }
 

@@ -51,7 +51,7 @@ mod target_parts;
 mod targets;
 mod walk;
 mod worker_thread;
-mod writes_together;
+mod write_batch;
 
 pub use handler::StorageService;
 pub use metrics::Metrics;

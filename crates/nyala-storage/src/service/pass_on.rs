@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Longest wait for the primary; the sender asks again.
 const WITHIN: Duration = Duration::from_secs(10);
 /// What of a reply's flags is the service's.
-const KEPT: u32 = flags::ERROR | 0xffff_0000;
+const SERVICE_FLAGS: u32 = flags::ERROR | 0xffff_0000;
 
 /// The way to primaries, of one core.
 pub(super) struct PassOn {
@@ -54,8 +54,11 @@ impl PassOn {
             .with_timeout(WITHIN);
         let onward = Request { flags: request.header.flags & 0xffff_0000, ..onward };
         let frame = self.pool.call(&endpoint, onward).await.map_err(|error| away(&error))?;
-        let reply =
-            Reply { flags: frame.header.flags & KEPT, group_epoch: frame.header.group_epoch, ..Reply::ok(frame.body) };
+        let reply = Reply {
+            flags: frame.header.flags & SERVICE_FLAGS,
+            group_epoch: frame.header.group_epoch,
+            ..Reply::ok(frame.body)
+        };
         Ok(reply.with_payload(Some(frame.payload).into_iter().filter(|data| !data.is_empty()).collect()))
     }
 }

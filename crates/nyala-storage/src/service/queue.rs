@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 /// Jobs that wait for one worker, or are in its hands.
-const PLACES: usize = 128;
+const QUEUE_DEPTH: usize = 128;
 
 /// What a worker is asked to do.
 #[derive(Debug)]
@@ -140,7 +140,7 @@ impl Answer {
 pub(super) struct Job {
     pub task: Task,
     pub answer: Answer,
-    pub place: OwnedSemaphorePermit,
+    pub permit: OwnedSemaphorePermit,
     pub queued: Instant,
 }
 
@@ -154,7 +154,7 @@ pub(super) enum Message {
 pub(super) struct Queue {
     inner: Mutex<Inner>,
     ready: Condvar,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     pub times: JobTimes,
 }
 
@@ -178,20 +178,20 @@ impl Queue {
         Queue {
             inner: Mutex::default(),
             ready: Condvar::new(),
-            places: Arc::new(Semaphore::new(PLACES)),
+            permits: Arc::new(Semaphore::new(QUEUE_DEPTH)),
             times: JobTimes::default(),
         }
     }
 
     /// Has a task done.
     pub async fn call(&self, task: Task) -> Result<Outcome, WireError> {
-        let place = match self.places.clone().try_acquire_owned() {
-            Ok(place) => place,
-            Err(_) => part("queue", self.places.clone().acquire_owned()).await.map_err(|_| stopping())?,
+        let permit = match self.permits.clone().try_acquire_owned() {
+            Ok(permit) => permit,
+            Err(_) => part("queue", self.permits.clone().acquire_owned()).await.map_err(|_| stopping())?,
         };
         let (sender, answered) = oneshot::channel();
         let answer = Answer { sender, waited: Duration::ZERO };
-        self.push(Message::Job(Job { task, answer, place, queued: Instant::now() }));
+        self.push(Message::Job(Job { task, answer, permit, queued: Instant::now() }));
         let (result, waited) = answered.await.map_err(|_| stopping())?;
         measured_part("queue", waited);
         result
@@ -209,13 +209,13 @@ impl Queue {
 
     /// Nobody gets a place any more; what has one is still done.
     pub fn stop(&self) {
-        self.places.close();
+        self.permits.close();
         self.push(Message::Stop);
     }
 
     /// Number of jobs that wait or are being done.
     pub fn depth(&self) -> usize {
-        PLACES.saturating_sub(self.places.available_permits())
+        QUEUE_DEPTH.saturating_sub(self.permits.available_permits())
     }
 
     /// Moves up to `limit` messages to `taken`; waits for the first one, but not longer than `timeout`.

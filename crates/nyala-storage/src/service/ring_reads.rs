@@ -92,7 +92,7 @@ impl RingReads {
         let fd = fd.as_raw_fd();
         let wanted = buffer.len();
         let blocks = if direct { wanted.next_multiple_of(4096) } else { wanted };
-        let room = buffer.room();
+        let room = buffer.writable();
         if blocks > room.len() {
             return None;
         }

@@ -290,13 +290,13 @@ impl Target {
 
     /// Jobs that wait or are being done, how long they waited, and how long turns of the workers took.
     pub(super) fn jobs(&self) -> (u64, Snapshot, Snapshot) {
-        let (mut depth, mut waits, mut turns) = (0, Snapshot::default(), Snapshot::default());
+        let (mut depth, mut waits, mut work) = (0, Snapshot::default(), Snapshot::default());
         for Shard { queue, .. } in &self.shards {
             depth += queue.depth() as u64;
             waits += queue.times.waits.get();
-            turns += queue.times.turns.get();
+            work += queue.times.work.get();
         }
-        (depth, waits, turns)
+        (depth, waits, work)
     }
 
     /// The tables.

@@ -84,7 +84,7 @@ impl WorkerThread {
                     match job.task {
                         Task::Write(op) => {
                             writes.push(op);
-                            answers.push((job.answer, job.place));
+                            answers.push((job.answer, job.permit));
                         }
                         task => {
                             if writes.iter().any(|op: &WriteOp| op.file == task.file()) {
@@ -113,8 +113,8 @@ impl WorkerThread {
         let results = self.worker.lock().write_many(writes);
         // The memory of the data is free before anybody is told.
         writes.clear();
-        for ((answer, place), result) in answers.drain(..).zip(results) {
-            drop(place);
+        for ((answer, permit), result) in answers.drain(..).zip(results) {
+            drop(permit);
             self.answer(answer, result.map(|()| Outcome::Done));
         }
     }

@@ -93,7 +93,7 @@ impl History {
         self.states.last().cloned().unwrap_or_default()
     }
 
-    fn wrote(&mut self, offset: usize, data: &[u8]) {
+    fn note_write(&mut self, offset: usize, data: &[u8]) {
         let mut next = self.now();
         next.resize(next.len().max(offset + data.len()), 0);
         next[offset..offset + data.len()].copy_from_slice(data);
@@ -118,7 +118,7 @@ fn before(target: &mut Target, history: &mut History) -> Outcome<()> {
     let data = bytes(1, 3 * STRIP + 5000);
     target.write(0, data.clone())?;
     target.worker.sync(FILE)?;
-    history.wrote(0, &data);
+    history.note_write(0, &data);
     history.synced = history.states.len() - 1;
     history.acknowledged = history.synced;
     Ok(())
@@ -129,7 +129,7 @@ fn work(target: &mut Target, history: &mut History) -> Outcome<()> {
     for (seed, offset, len) in [(2, 100, 4096), (3, STRIP + 7000, 3000), (4, 3 * STRIP + 5000, 9000)] {
         let data = bytes(seed, len);
         // Before it is tried: what failed may be there in part.
-        history.wrote(offset, &data);
+        history.note_write(offset, &data);
         target.write(offset as u64, data)?;
         history.acknowledged = history.states.len() - 1;
     }
@@ -140,7 +140,7 @@ fn work(target: &mut Target, history: &mut History) -> Outcome<()> {
     target.worker.truncate(FILE, (STRIP + 100) as u64)?;
     history.acknowledged = history.states.len() - 1;
     let data = bytes(5, 300);
-    history.wrote(STRIP + 1000, &data);
+    history.note_write(STRIP + 1000, &data);
     target.write((STRIP + 1000) as u64, data)?;
     history.acknowledged = history.states.len() - 1;
     target.worker.sync(FILE)?;

@@ -7,7 +7,7 @@ use crate::common::{Cluster, Storage, client};
 use crate::service::{FILES, TARGET, check_all, content, file, len, raid, sync, wait, write, write_result};
 use nyala_raid::Level;
 use nyala_storage::drive_set::{DriveKeys, start};
-use nyala_storage::{DrivePlace, ExportSpec, SetSpec, StorageConfig, StorageError, TargetSpec};
+use nyala_storage::{DriveLocation, ExportSpec, SetSpec, StorageConfig, StorageError, TargetSpec};
 use nyala_transport::Role;
 use nyala_wire::map::{CapacityPool, ClusterMap, Consistency, Node, Reachability, Target, TargetKind};
 use nyala_wire::raid::{RaidOrder, RaidState};
@@ -57,13 +57,13 @@ impl Lender {
         thread.join().unwrap().unwrap();
     }
 
-    fn place(&self) -> DrivePlace {
-        DrivePlace::Net { service: self.config.drive_listen.to_string(), name: "d".into() }
+    fn location(&self) -> DriveLocation {
+        DriveLocation::Net { service: self.config.drive_listen.to_string(), name: "d".into() }
     }
 }
 
 fn config(cluster: &Cluster, name: &str, lenders: &[Lender], level: Level) -> StorageConfig {
-    let drives: Vec<DrivePlace> = lenders.iter().map(Lender::place).collect();
+    let drives: Vec<DriveLocation> = lenders.iter().map(Lender::location).collect();
     let dir = drives[0].to_string().into();
     let set = SetSpec { drives, level: Some(level), strip_bytes: Some(16 << 10), spares: vec![] };
     let mut config = cluster.config(name);

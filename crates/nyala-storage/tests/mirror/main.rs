@@ -11,7 +11,7 @@ mod group;
 mod look;
 #[path = "../scrub/meta.rs"]
 mod meta;
+mod no_space;
 mod passed_on;
 mod removed;
-mod room;
 mod scrub;

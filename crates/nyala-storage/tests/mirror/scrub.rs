@@ -5,7 +5,7 @@
 use crate::common::{Cluster, client};
 use crate::group::{A, B, FILE, GROUP, config, set_map, write_at};
 use crate::look::{OFTEN, chunk_file, flip, status, until_so};
-use crate::meta::{Meta, Place};
+use crate::meta::{DataPlace, Meta};
 use nyala_storage::StorageConfig;
 use nyala_wire::Pattern;
 use nyala_wire::map::MemberState;
@@ -13,7 +13,7 @@ use nyala_wire::map::MemberState;
 #[test]
 fn a_flipped_byte_of_a_mirrored_file_heals_by_itself() {
     let cluster = Cluster::start_in(std::path::Path::new("/tmp"));
-    let place = Place::default();
+    let place = DataPlace::default();
     *place.lock().unwrap() = Some((Pattern::Mirror, GROUP.0));
     let meta = Meta::start(&cluster, &place);
     let start = |target| cluster.storage(StorageConfig { scrub: OFTEN, ..config(&cluster, target) });

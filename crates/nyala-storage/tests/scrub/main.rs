@@ -14,7 +14,7 @@ use bulk::{read_header, write_header};
 use bytes::Bytes;
 use common::{Cluster, Storage, client};
 use look::{OFTEN, chunk_file, flip, status, until_so};
-use meta::{Meta, Place};
+use meta::{DataPlace, Meta};
 use nyala_storage::{ScrubConfig, StorageConfig};
 use nyala_transport::{Request, Role};
 use nyala_wire::mgmt::ServiceStats;
@@ -69,7 +69,7 @@ async fn until_damaged(cluster: &Cluster, storage: &Storage, bytes: u64) {
 #[test]
 fn a_flipped_byte_without_another_copy_is_remembered_until_it_is_written_anew() {
     let cluster = Cluster::start_in(std::path::Path::new("/tmp"));
-    let place = Place::default();
+    let place = DataPlace::default();
     *place.lock().unwrap() = Some((Pattern::Raid0, TARGET.0));
     let meta = Meta::start(&cluster, &place);
     meta.join(&cluster);
@@ -113,7 +113,7 @@ fn a_flipped_byte_without_another_copy_is_remembered_until_it_is_written_anew() 
 #[test]
 fn a_scrub_goes_on_after_a_restart() {
     let cluster = Cluster::start_in(std::path::Path::new("/tmp"));
-    let place = Place::default();
+    let place = DataPlace::default();
     *place.lock().unwrap() = Some((Pattern::Raid0, TARGET.0));
     let meta = Meta::start(&cluster, &place);
     meta.join(&cluster);

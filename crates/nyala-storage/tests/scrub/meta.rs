@@ -16,9 +16,9 @@ use std::thread::JoinHandle;
 const META: TargetId = TargetId(1);
 
 /// Where the file's data is; nothing: there is no such file.
-pub type Place = Arc<Mutex<Option<(Pattern, u16)>>>;
+pub type DataPlace = Arc<Mutex<Option<(Pattern, u16)>>>;
 
-struct Fake(Place);
+struct Fake(DataPlace);
 
 impl Fake {
     fn facts(&self, inode: InodeId) -> Vec<Fact> {
@@ -70,7 +70,7 @@ pub struct Meta {
 
 impl Meta {
     /// Starts it.
-    pub fn start(cluster: &Cluster, place: &Place) -> Meta {
+    pub fn start(cluster: &Cluster, place: &DataPlace) -> Meta {
         let config = HandshakeConfig::new(cluster.secret.clone(), u128::from_le_bytes(CLUSTER.0), Role::Meta, 1);
         let server = Server::bind(&["127.0.0.1:0".parse().unwrap()], config, Default::default()).unwrap();
         let (address, stop) = (server.local_addresses()[0], server.shutdown_handle());

@@ -18,7 +18,7 @@ fn two(cluster: &Cluster) -> (StorageConfig, [PathBuf; 2]) {
 }
 
 /// Runs the service; which of the targets 11 and 12 it serves, and which it reports.
-fn served(cluster: &Cluster, config: &StorageConfig) -> (Vec<u16>, Vec<u16>) {
+fn run_service(cluster: &Cluster, config: &StorageConfig) -> (Vec<u16>, Vec<u16>) {
     let storage = cluster.storage(config.clone());
     let answers = client(async {
         let connection = cluster.connect(&storage).await;
@@ -56,13 +56,13 @@ fn set_aside(dir: &Path) -> PathBuf {
 fn a_disk_that_is_not_mounted_becomes_no_target() {
     let cluster = Cluster::start_in(Path::new("/tmp"));
     let (config, [t1, t2]) = two(&cluster);
-    assert_eq!(served(&cluster, &config), (vec![11, 12], vec![11, 12]));
+    assert_eq!(run_service(&cluster, &config), (vec![11, 12], vec![11, 12]));
     let aside = set_aside(&t2);
     for mount_point in [false, true] {
         if mount_point {
             std::fs::create_dir(&t2).unwrap();
         }
-        assert_eq!(served(&cluster, &config), (vec![11], vec![11]));
+        assert_eq!(run_service(&cluster, &config), (vec![11], vec![11]));
         let left = std::fs::read_dir(&t2).map_or(0, |entries| entries.count());
         assert!(t2.exists() == mount_point && left == 0, "nothing was made");
     }
@@ -73,11 +73,11 @@ fn a_disk_that_is_not_mounted_becomes_no_target() {
     // Mounted again, it is what it was.
     std::fs::remove_dir(&t2).unwrap();
     std::fs::rename(&aside, &t2).unwrap();
-    assert_eq!(served(&cluster, &config), (vec![11, 12], vec![11, 12]));
+    assert_eq!(run_service(&cluster, &config), (vec![11, 12], vec![11, 12]));
     // The same when the service's own directory is new: targets that exist say that the cluster is not.
     std::fs::remove_dir_all(&config.dir).unwrap();
     set_aside(&t1);
-    assert_eq!(served(&cluster, &config), (vec![12], vec![12]));
+    assert_eq!(run_service(&cluster, &config), (vec![12], vec![12]));
     assert!(!t1.exists());
 }
 
@@ -86,33 +86,33 @@ fn a_new_target_is_made_when_told() {
     let cluster = Cluster::start_in(Path::new("/tmp"));
     let (config, [_, t2]) = two(&cluster);
     let first = StorageConfig { targets: vec![config.targets[0].clone()], ..config.clone() };
-    assert_eq!(served(&cluster, &first), (vec![11], vec![11]));
-    assert_eq!(served(&cluster, &config), (vec![11], vec![11]));
+    assert_eq!(run_service(&cluster, &first), (vec![11], vec![11]));
+    assert_eq!(run_service(&cluster, &config), (vec![11], vec![11]));
     drop(OwnDir::open(&t2, Kind::StorageTarget, ClusterId([9; 16])).unwrap());
-    assert_eq!(served(&cluster, &config), (vec![11, 12], vec![11, 12]));
+    assert_eq!(run_service(&cluster, &config), (vec![11, 12], vec![11, 12]));
 }
 
 #[test]
 fn a_target_that_is_refused_does_not_take_the_others_down() {
     let cluster = Cluster::start_in(Path::new("/tmp"));
     let (config, [t1, t2]) = two(&cluster);
-    assert_eq!(served(&cluster, &config), (vec![11, 12], vec![11, 12]));
+    assert_eq!(run_service(&cluster, &config), (vec![11, 12], vec![11, 12]));
     let file = t1.join("target.toml");
     let good = std::fs::read_to_string(&file).unwrap();
     let foreign = good.replace(&CLUSTER.to_string(), &"08".repeat(16));
     assert_ne!(foreign, good);
     for bad in [foreign.as_str(), "not = [ours"] {
         std::fs::write(&file, bad).unwrap();
-        assert_eq!(served(&cluster, &config), (vec![12], vec![12]), "{bad}");
+        assert_eq!(run_service(&cluster, &config), (vec![12], vec![12]), "{bad}");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), bad, "left alone");
     }
     std::fs::write(&file, &good).unwrap();
     let mut wished = config.clone();
     wished.targets[0].id = Some(TargetId(13));
-    assert_eq!(served(&cluster, &wished), (vec![12], vec![12]));
+    assert_eq!(run_service(&cluster, &wished), (vec![12], vec![12]));
     // Management refuses one: its figures are not told either.
     *cluster.knobs.unwanted.lock().unwrap() = TargetId(12);
-    assert_eq!(served(&cluster, &config), (vec![11], vec![11]));
+    assert_eq!(run_service(&cluster, &config), (vec![11], vec![11]));
     let alone = StorageConfig { targets: vec![config.targets[1].clone()], ..config };
     let why = refused_when_it_serves(&alone);
     assert!(why.contains("it was replaced") && why.contains(t2.to_str().unwrap()), "{why}");

@@ -35,7 +35,7 @@ pub trait LogDisk: Send + Sync {
     /// 64 random bits, for ids and salts.
     fn entropy(&self) -> io::Result<u64>;
     /// Where the files are, for messages.
-    fn place(&self) -> String;
+    fn location(&self) -> String;
 }
 
 /// An open file.

@@ -72,7 +72,7 @@ impl LogDisk for LogDirectory {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         self.path.display().to_string()
     }
 }

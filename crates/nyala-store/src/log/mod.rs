@@ -315,8 +315,8 @@ impl Log {
     }
 
     /// Where the log is, for messages.
-    pub(crate) fn place(&self) -> String {
-        self.disk.place()
+    pub(crate) fn location(&self) -> String {
+        self.disk.location()
     }
 
     pub(crate) fn segments(&self) -> u64 {

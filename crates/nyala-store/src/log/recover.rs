@@ -42,7 +42,7 @@ impl Loaded {
 
 /// Segment numbers on the disk, sorted. Removes what an interrupted making left behind.
 pub(crate) fn list_segments(disk: &dyn LogDisk) -> Result<Vec<u64>, StoreError> {
-    let names = disk.list().map_err(|e| StoreError::io("list", disk.place(), e))?;
+    let names = disk.list().map_err(|e| StoreError::io("list", disk.location(), e))?;
     for name in names.iter().filter(|name| segment::is_temporary(name)) {
         disk.remove(name).map_err(|e| StoreError::io("remove", name, e))?;
     }
@@ -242,7 +242,7 @@ impl Chain {
             loaded.file.sync().map_err(|e| StoreError::io("sync", &name, e))?;
             closed.push(ClosedSegment { sequence: loaded.sequence, end: *end as u64 });
         }
-        disk.sync_dir().map_err(|e| StoreError::io("sync", disk.place(), e))?;
+        disk.sync_dir().map_err(|e| StoreError::io("sync", disk.location(), e))?;
         Ok(Recovered {
             closed,
             last_lsn: self.last_lsn,

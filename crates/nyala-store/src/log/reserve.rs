@@ -78,7 +78,7 @@ impl Log {
         }
         self.reserve_bytes.store(0, Ordering::Relaxed);
         // Not louder: while the disk is full it happens with each segment, and that it is full is said once.
-        tracing::debug!(log = self.disk.place(), bytes, "no space for a log segment: the reserve is used");
+        tracing::debug!(log = self.disk.location(), bytes, "no space for a log segment: the reserve is used");
         segment::make_of(&*self.disk, self.store_id, sequence, NAME).map(Some)
     }
 

@@ -68,7 +68,7 @@ pub(crate) fn make(disk: &dyn LogDisk, store_id: u128, sequence: u64, bytes: u64
         if is_out_of_space(&error) {
             // A partial file would hold the very space that is missing. If removing fails, the next making reuses it.
             let _ = disk.remove(TEMPORARY_NAME);
-            StoreError::Full { bytes, place: disk.place() }
+            StoreError::Full { bytes, location: disk.location() }
         } else {
             poisoned(error)
         }

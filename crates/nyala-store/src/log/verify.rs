@@ -118,7 +118,7 @@ mod tests {
         (data, begins)
     }
 
-    fn places(segments: &[&[u8]], checkpoint: u64) -> Vec<(String, u64)> {
+    fn damaged(segments: &[&[u8]], checkpoint: u64) -> Vec<(String, u64)> {
         let mut walk = LogWalk::default();
         segments.iter().zip(1..).for_each(|(data, sequence)| walk.segment(sequence, data));
         let place = |error| match error {
@@ -131,29 +131,29 @@ mod tests {
     #[test]
     fn every_flip_behind_the_checkpoint_is_a_place_and_none_before_it() {
         let ((one, at_one), (two, at_two)) = (segment(1, 1..10), segment(2, 10..20));
-        assert_eq!(places(&[&one, &two], 0), []);
+        assert_eq!(damaged(&[&one, &two], 0), []);
         for (lsn, at) in (1..10).zip(&at_one) {
             for offset in [0, 9, 20, 40] {
                 let mut bad = one.clone();
                 bad[at + offset] ^= 4;
-                let found = places(&[&bad, &two], lsn - 1);
+                let found = damaged(&[&bad, &two], lsn - 1);
                 assert_eq!(found, [(segment::name(1), *at as u64)], "record {lsn}, byte {offset}");
-                assert_eq!(places(&[&bad, &two], lsn), [], "record {lsn} is in the table");
+                assert_eq!(damaged(&[&bad, &two], lsn), [], "record {lsn} is in the table");
             }
         }
         let mut bad = two.clone();
         let last = at_two[9];
         bad[last + 30] ^= 4;
-        assert_eq!(places(&[&one, &bad], 18), [(segment::name(2), last as u64)], "nothing is behind it");
-        assert_eq!(places(&[&one, &bad], 19), []);
+        assert_eq!(damaged(&[&one, &bad], 18), [(segment::name(2), last as u64)], "nothing is behind it");
+        assert_eq!(damaged(&[&one, &bad], 19), []);
     }
 
     #[test]
     fn a_damaged_header_is_a_place_as_long_as_its_segment_is_there() {
         let ((mut one, _), (two, _)) = (segment(1, 1..10), segment(2, 10..20));
         one[20] ^= 1;
-        assert_eq!(places(&[&one, &two], 8), [(segment::name(1), 0)]);
-        assert_eq!(places(&[&one, &two], 19), [(segment::name(1), 0)]);
-        assert_eq!(places(&[], 19), []);
+        assert_eq!(damaged(&[&one, &two], 8), [(segment::name(1), 0)]);
+        assert_eq!(damaged(&[&one, &two], 19), [(segment::name(1), 0)]);
+        assert_eq!(damaged(&[], 19), []);
     }
 }

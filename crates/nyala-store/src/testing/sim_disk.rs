@@ -142,7 +142,7 @@ impl LogDisk for SimDisk {
         Ok(self.state.lock().random.bits())
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         "simulated disk".to_owned()
     }
 }

@@ -22,10 +22,10 @@ pub(super) struct SimOrdered {
     pub life: u64,
 }
 
-const PLACE: &str = "simulated ordered store";
+const LOCATION: &str = "simulated ordered store";
 
 fn failed(reason: impl ToString) -> StoreError {
-    StoreError::Ordered { store: PLACE.into(), reason: reason.to_string() }
+    StoreError::Ordered { store: LOCATION.into(), reason: reason.to_string() }
 }
 
 impl OrderedStore for SimOrdered {
@@ -63,7 +63,7 @@ impl OrderedStore for SimOrdered {
             return Err(failed("simulated EIO"));
         }
         if state.ordered_full {
-            return Err(StoreError::OrderedFull { store: PLACE.into(), reason: "simulated ENOSPC".into() });
+            return Err(StoreError::OrderedFull { store: LOCATION.into(), reason: "simulated ENOSPC".into() });
         }
         if fate == CrashOutcome::Works || state.random.coin() {
             for (key, value) in changes {

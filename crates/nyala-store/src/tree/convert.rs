@@ -24,15 +24,15 @@ const STEP_BYTES: usize = 64 << 20;
 
 /// Opens the tree in `dir`, making it if needed, out of an LMDB environment if there is one.
 pub(crate) fn open_directory(dir: &Path, max_bytes: u64, cache_bytes: usize) -> Result<Tree, StoreError> {
-    let place = || dir.display().to_string();
-    let disk = LogDirectory::open(dir).map_err(|e| StoreError::io("open", place(), e))?;
+    let location = || dir.display().to_string();
+    let disk = LogDirectory::open(dir).map_err(|e| StoreError::io("open", location(), e))?;
     if lmdb::is_in(dir) {
         if !dir.join(FILE_NAME).exists() {
             convert(&disk, dir, max_bytes, cache_bytes)?;
         }
         lmdb::remove(dir)
             .and_then(|()| disk.sync_dir())
-            .map_err(|e| StoreError::io("remove LMDB's files in", place(), e))?;
+            .map_err(|e| StoreError::io("remove LMDB's files in", location(), e))?;
     }
     Tree::open(&disk, max_bytes, cache_bytes)
 }

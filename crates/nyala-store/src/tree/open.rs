@@ -28,11 +28,11 @@ use crate::log::disk::LogDisk;
 impl Tree {
     /// Opens the tree on a disk, making it if needed.
     pub(crate) fn open(disk: &dyn LogDisk, max_bytes: u64, cache_bytes: usize) -> Result<Tree, StoreError> {
-        let names = disk.list().map_err(|e| StoreError::io("list", disk.place(), e))?;
+        let names = disk.list().map_err(|e| StoreError::io("list", disk.location(), e))?;
         if !names.iter().any(|name| name == FILE_NAME) {
             return Tree::make(disk, max_bytes, cache_bytes)?.publish(disk);
         }
-        disk.sync_dir().map_err(|e| StoreError::io("sync", disk.place(), e))?;
+        disk.sync_dir().map_err(|e| StoreError::io("sync", disk.location(), e))?;
         let (file, root) = PageFile::open(disk, FILE_NAME, max_bytes)?;
         let list = file.read_list(root.free)?;
         let free = FreePages::decode(&list, root::HEADER_PAGES, root.end);

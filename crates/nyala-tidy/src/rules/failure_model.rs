@@ -40,7 +40,7 @@ pub fn check(repo: &Repo) -> Vec<Finding> {
 
 /// Whether code that ships names a file of the system or a connection.
 fn touches(source: &Source) -> bool {
-    let ships = |word: &str| items::words(&source.code, word).any(|at| !source.is_test_at(at));
+    let ships = |word: &str| items::whole_words(&source.code, word).any(|at| !source.is_test_at(at));
     let file = ships("File") && ships("fs");
     file || ships("TcpStream") || ships("pwrite") || ships("pwritev")
 }

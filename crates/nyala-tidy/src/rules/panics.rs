@@ -11,7 +11,7 @@ pub fn check(repo: &Repo) -> Vec<Finding> {
     let mut findings = Vec::new();
     for source in &repo.sources {
         for (word, mark) in [("panic", "!"), ("unreachable", "!"), ("unreachable_unchecked", "(")] {
-            for at in items::words(&source.code, word) {
+            for at in items::whole_words(&source.code, word) {
                 let called = source.code[at + word.len()..].starts_with(mark);
                 if called && !source.is_test_at(at) && !source.says_why(at) {
                     let message = format!("`{word}` outside tests needs a `// why:` on its line or above");

@@ -62,12 +62,12 @@ pub fn check(repo: &Repo) -> Vec<Finding> {
             source.product_hits(banned).for_each(|at| found(at, banned));
         }
         for word in ["rand", "getrandom"] {
-            items::words(&source.code, word).filter(|at| !source.is_test_at(*at)).for_each(|at| found(at, word));
+            items::whole_words(&source.code, word).filter(|at| !source.is_test_at(*at)).for_each(|at| found(at, word));
         }
         for list in source.product_hits("std::{") {
             let imported = &source.code[list..items::item_end(&source.code, list)];
             for module in BANNED_MODULES {
-                items::words(imported, module).for_each(|at| found(list + at, module));
+                items::whole_words(imported, module).for_each(|at| found(list + at, module));
             }
         }
     }

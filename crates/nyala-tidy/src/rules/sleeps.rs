@@ -14,7 +14,7 @@ pub fn check(repo: &Repo) -> Vec<Finding> {
     let mut findings = Vec::new();
     let is_test = |path: &str| !NOT_REAL_OR_NO_TESTS.iter().any(|part| path.contains(part));
     for source in repo.sources.iter().filter(|source| is_test(&source.path)) {
-        for at in items::words(&source.code, "sleep") {
+        for at in items::whole_words(&source.code, "sleep") {
             let called = source.code[at + "sleep".len()..].starts_with('(');
             let declared = source.code[..at].trim_end().ends_with("fn");
             if called && !declared && source.is_test_at(at) && !source.says(at, "// sleeps:") {

@@ -10,19 +10,19 @@ use nyala_mon::logic::busy::BusyRow;
 pub fn files(busy: &Busy) -> Vec<Vec<Cell>> {
     let row = |row: &BusyRow| {
         let (read, written) = (Cell::Bytes(row.read_bytes), Cell::Bytes(row.written_bytes));
-        vec![place(row), Cell::Number(row.requests), Cell::Number(row.changes), read, written]
+        vec![path_cell(row), Cell::Number(row.requests), Cell::Number(row.changes), read, written]
     };
     busy.files.iter().map(row).collect()
 }
 
 /// Of directories.
 pub fn directories(busy: &Busy) -> Vec<Vec<Cell>> {
-    let row = |row: &BusyRow| vec![place(row), Cell::Number(row.requests), Cell::Number(row.changes)];
+    let row = |row: &BusyRow| vec![path_cell(row), Cell::Number(row.requests), Cell::Number(row.changes)];
     busy.directories.iter().map(row).collect()
 }
 
 /// A path, or what is known of the inode instead. Names may be anything, also what a terminal would obey.
-fn place(row: &BusyRow) -> Cell {
+fn path_cell(row: &BusyRow) -> Cell {
     Cell::Text(match &row.path {
         Some(path) => path.escape_debug().to_string(),
         None => format!("inode {}", row.inode),

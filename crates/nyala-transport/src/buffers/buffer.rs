@@ -24,7 +24,7 @@ struct Shown {
 
 impl Buffer {
     /// The bytes from its start that may be written: for large buffers at least its length in whole blocks.
-    pub fn room(&mut self) -> &mut [u8] {
+    pub fn writable(&mut self) -> &mut [u8] {
         &mut self.memory
     }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Longest wait for a connection beside the one in use.
-const BESIDE: Duration = Duration::from_secs(3);
+const SPARE_CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// What is looked after.
 pub(super) struct Watched {
@@ -89,7 +89,8 @@ impl Watched {
         let _turn = self.turn.lock().await;
         let (connector, connections) = (&self.connector, &self.connections);
         connections.route.lock().suspect(Instant::now());
-        let made = tokio::time::timeout(BESIDE, connector.any_way(Duration::ZERO, connections.trial())).await;
+        let made =
+            tokio::time::timeout(SPARE_CONNECT_TIMEOUT, connector.any_way(Duration::ZERO, connections.trial())).await;
         let Ok(Ok(new)) = made else {
             connections.route.lock().found_none(Instant::now());
             return;
@@ -107,7 +108,7 @@ impl Watched {
 
     /// Beside a connection through another server: the direct way, which is taken if it has worked for long enough.
     async fn try_direct(self: &Arc<Self>) {
-        let made = tokio::time::timeout(BESIDE, self.connector.direct(self.connections.trial())).await;
+        let made = tokio::time::timeout(SPARE_CONNECT_TIMEOUT, self.connector.direct(self.connections.trial())).await;
         let works = matches!(made, Ok(Ok(_)));
         let proven = self.connections.route.lock().tried_direct(works, Instant::now());
         if let Ok(Ok(new)) = made
@@ -123,9 +124,9 @@ impl Watched {
     async fn try_large(self: &Arc<Self>) {
         let index = self.connector.preferred.load(Ordering::Relaxed);
         let Some(address) = self.connector.endpoint.addresses.get(index).copied() else { return };
-        let made = tokio::time::timeout(BESIDE, async {
+        let made = tokio::time::timeout(SPARE_CONNECT_TIMEOUT, async {
             let (connection, took) = self.connector.connect_to(address, None).await.ok()?;
-            connection.carries_large(took.max(BESIDE / 3)).await.then_some(connection)
+            connection.carries_large(took.max(SPARE_CONNECT_TIMEOUT / 3)).await.then_some(connection)
         });
         let connection = made.await.ok().flatten();
         let works = self.connections.route.lock().tried_large(connection.is_some(), Instant::now());

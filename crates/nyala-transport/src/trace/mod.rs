@@ -4,7 +4,7 @@
 //!
 //! Whoever wants to know has a [`Tracer`] in its [`HandshakeConfig`](crate::HandshakeConfig) and says [`Tracer::follow`]: from then on the
 //! requests of its connections carry the id, and the tracer keeps how long each took. Who has several under way at once says it for each ([`Under`]). The server's side of a connection records a followed
-//! request in parts, which add up to the whole, and keeps the last [`KEPT`] of them ([`Traces`]); they are asked for by their id.
+//! request in parts, which add up to the whole, and keeps the last [`MAX_TRACES`] of them ([`Traces`]); they are asked for by their id.
 //!
 //! All others are measured in the same parts with a coarse clock, so that those which take too long can be named ([`SlowOperations`]): one look
 //! at that clock for a request that comes alone and two for others, two for each named [`part`], one for each batch of frames that came
@@ -33,7 +33,7 @@ pub use seen::{LATELY_MINUTES, LINES};
 pub(crate) use slow::Sender;
 pub use slow::SlowOperations;
 pub use tracer::{Exchange, Tracer};
-pub use traces::{KEPT, Traces};
+pub use traces::{MAX_TRACES, Traces};
 pub use under::{Under, carried, under};
 
 #[cfg(test)]

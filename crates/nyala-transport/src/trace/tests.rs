@@ -46,10 +46,10 @@ fn parts_add_up_to_the_whole() {
 #[test]
 fn a_server_keeps_the_last_and_no_more() {
     let traces = Traces::default();
-    for request in 0..KEPT as u64 + 10 {
+    for request in 0..MAX_TRACES as u64 + 10 {
         traces.add(request % 2 + 1, TracedRequest { request, ..TracedRequest::default() });
     }
-    assert_eq!(traces.0.lock().len(), KEPT);
+    assert_eq!(traces.0.lock().len(), MAX_TRACES);
     let kept = traces.of(1).requests;
     assert_eq!((kept.len(), kept[0].request), (MOST, 10));
     assert!(traces.of(3).requests.is_empty());

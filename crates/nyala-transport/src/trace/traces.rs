@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 
 /// Requests that a server keeps the records of.
-pub const KEPT: usize = 1024;
+pub const MAX_TRACES: usize = 1024;
 /// Most records in a reply.
 pub(super) const MOST: usize = 256;
 
@@ -18,7 +18,7 @@ pub struct Traces(pub(super) Mutex<VecDeque<(u64, TracedRequest)>>);
 impl Traces {
     pub(super) fn add(&self, trace: u64, request: TracedRequest) {
         let mut kept = self.0.lock();
-        if kept.len() == KEPT {
+        if kept.len() == MAX_TRACES {
             kept.pop_front();
         }
         kept.push_back((trace, request));

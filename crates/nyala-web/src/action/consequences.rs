@@ -2,9 +2,9 @@
 
 //! What will happen: said before it is done.
 
-use super::{Action, Confirmation, left};
+use super::{Action, Confirmation, remaining};
 use crate::facts::Facts;
-use nyala_cluster::words::Word;
+use nyala_cluster::word::Word;
 use nyala_wire::map::{Consistency, Group, MemberState, Reachability};
 use nyala_wire::{GroupId, TargetId};
 
@@ -82,10 +82,9 @@ fn resync(facts: &Facts<'_>, id: GroupId, stopped: bool) -> Result<Confirmation,
     if stopped {
         will.push("They are not brought up to date until somebody lets resync go on; the group serves meanwhile, with fewer copies.".to_owned());
         let under_way = facts.figures.iter().flat_map(|figures| &figures.resyncs).filter(|((of, _), _)| *of == id);
-        will.extend(
-            under_way
-                .map(|((_, target), at)| format!("Resync of target {target} is given up: {}.", left(at.left, at.rate))),
-        );
+        will.extend(under_way.map(|((_, target), at)| {
+            format!("Resync of target {target} is given up: {}.", remaining(at.remaining, at.rate))
+        }));
     } else {
         will.push(
             "Resync begins by itself for members that can be reached. It takes bandwidth of disks and network."

@@ -9,7 +9,7 @@ use crate::model::mirrors::{GroupCard, MemberRow, cards, progress};
 use crate::svg::bar::bar;
 use crate::units;
 use maud::{Markup, html};
-use nyala_cluster::words::Word;
+use nyala_cluster::word::Word;
 
 pub(crate) fn mirrors(facts: &Facts<'_>) -> Markup {
     let cut = cards(facts);
@@ -77,11 +77,11 @@ fn copied(resync: &Resync) -> Markup {
         "{}: {} copied, {} left, {}",
         units::percent(part),
         units::bytes(resync.copied),
-        units::bytes(resync.left),
+        units::bytes(resync.remaining),
         units::byte_rate(resync.rate)
     );
     html! {
         (bar(part, "notice", &text)) span { (text) }
-        @if resync.rate > 0.0 && resync.left > 0.0 { span { "about " (units::duration(resync.left / resync.rate)) " to go" } }
+        @if resync.rate > 0.0 && resync.remaining > 0.0 { span { "about " (units::duration(resync.remaining / resync.rate)) " to go" } }
     }
 }

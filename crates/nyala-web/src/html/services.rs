@@ -8,7 +8,7 @@ use crate::figures::ServiceFigures;
 use crate::model::{Cut, MOST_ROWS};
 use crate::units;
 use maud::{Markup, html};
-use nyala_cluster::words::Word;
+use nyala_cluster::word::Word;
 use nyala_wire::map::{Node, Reachability};
 use std::collections::BTreeMap;
 

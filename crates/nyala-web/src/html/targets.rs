@@ -9,7 +9,7 @@ use crate::model::targets::{TargetRow, rows};
 use crate::svg::bar::bar;
 use crate::units;
 use maud::{Markup, html};
-use nyala_cluster::words::Word;
+use nyala_cluster::word::Word;
 
 pub(crate) fn targets(facts: &Facts<'_>) -> Markup {
     let cut = rows(facts);

@@ -105,6 +105,6 @@ fn serves(facts: &Facts<'_>, group: &Group) -> bool {
 
 /// The copied part, of one.
 pub fn progress(resync: &Resync) -> f64 {
-    let all = resync.copied + resync.left;
+    let all = resync.copied + resync.remaining;
     if all > 0.0 { (resync.copied / all).clamp(0.0, 1.0) } else { 0.0 }
 }

@@ -10,7 +10,7 @@ use std::fmt::Write;
 const WIDTH: f64 = 440.0;
 const HEIGHT: f64 = 170.0;
 /// Room for the labels of the left side, and below.
-const LEFT: f64 = 78.0;
+const LEFT_MARGIN: f64 = 78.0;
 const BELOW: f64 = 24.0;
 const ABOVE: f64 = 10.0;
 const RIGHT: f64 = 8.0;
@@ -77,8 +77,8 @@ impl Chart<'_> {
             @for step in 0..=2 {
                 @let value = top * f64::from(step) / 2.0;
                 @let at = format!("{:.1}", y(value, top));
-                line class="grid" x1=(LEFT) x2=(WIDTH - RIGHT) y1=(at) y2=(at) {}
-                text class="label end" x=(LEFT - 8.0) y=(at) dy="4" { ((self.unit)(value)) }
+                line class="grid" x1=(LEFT_MARGIN) x2=(WIDTH - RIGHT) y1=(at) y2=(at) {}
+                text class="label end" x=(LEFT_MARGIN - 8.0) y=(at) dy="4" { ((self.unit)(value)) }
             }
             @for step in 0..=times {
                 @let back = self.span.millis() * (times - step) / times;
@@ -92,7 +92,7 @@ impl Chart<'_> {
 }
 
 fn x(point: f64) -> f64 {
-    LEFT + point * (WIDTH - LEFT - RIGHT) / (POINTS - 1) as f64
+    LEFT_MARGIN + point * (WIDTH - LEFT_MARGIN - RIGHT) / (POINTS - 1) as f64
 }
 
 fn y(value: f64, top: f64) -> f64 {

@@ -4,7 +4,7 @@
 
 use crate::model::topology::{CHIP, Chip, Drawing, Edge, NodeBox, WIDTH};
 use maud::{Markup, html};
-use nyala_cluster::words::Word;
+use nyala_cluster::word::Word;
 use nyala_wire::map::{MemberState, Reachability};
 
 /// Draws it.

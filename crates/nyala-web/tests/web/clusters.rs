@@ -245,7 +245,7 @@ pub fn resyncing() -> World {
     figures(&mut world);
     let figures = world.figures.as_mut().unwrap();
     for (group, target) in [(2, 101), (3, 102)] {
-        let resync = Resync { copied: 3.1e10 / f64::from(group), left: 2.2e10, rate: 2.4e8 };
+        let resync = Resync { copied: 3.1e10 / f64::from(group), remaining: 2.2e10, rate: 2.4e8 };
         figures.resyncs.insert((GroupId(group), TargetId(target)), resync);
     }
     world

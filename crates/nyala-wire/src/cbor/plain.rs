@@ -9,7 +9,7 @@ use minicbor::encode::{Encoder, Error, Write};
 /// Most bytes of a number with its head.
 const NUMBER: usize = 9;
 
-/// Numbers on the stack. `N` is [`Plain::room`] of all that is written, or more.
+/// Numbers on the stack. `N` is [`Plain::max_bytes`] of all that is written, or more.
 pub struct Plain<const N: usize> {
     bytes: [u8; N],
     len: usize,
@@ -23,7 +23,7 @@ impl<const N: usize> Default for Plain<N> {
 
 impl<const N: usize> Plain<N> {
     /// What so many numbers, heads of arrays and other single items take at most. A time counts as three.
-    pub const fn room(items: usize) -> usize {
+    pub const fn max_bytes(items: usize) -> usize {
         items * NUMBER + NUMBER
     }
 

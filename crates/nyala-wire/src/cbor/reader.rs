@@ -21,7 +21,7 @@ impl<'b> Reader<'b> {
     }
 
     /// How many bytes are left.
-    pub fn left(&self) -> usize {
+    pub fn remaining(&self) -> usize {
         self.rest.len()
     }
 

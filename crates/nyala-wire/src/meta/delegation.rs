@@ -83,7 +83,7 @@ impl Want {
     /// it is a commit, for which the return of a delegation waits.
     pub const PINNED: Want = Want(8);
     /// A new file that comes with an exclusive delegation is open under that: the server does not note that it is open.
-    pub const UNSAID: Want = Want(16);
+    pub const IMPLICIT_OPEN: Want = Want(16);
     /// The file that is looked up is likely to be opened next: its content, if its delegation can be had at once.
     pub const CONTENT: Want = Want(32);
 

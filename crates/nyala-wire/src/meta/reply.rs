@@ -57,7 +57,7 @@ impl<C> Encode<C> for FileReply {
     /// As derived code does it, in one piece.
     fn encode<W: Write>(&self, e: &mut Encoder<W>, _: &mut C) -> Result<(), encode::Error<W::Error>> {
         const ITEMS: usize = Attr::PLAIN_ITEMS + Layout::PLAIN_ITEMS + 6;
-        let mut plain = Plain::<{ Plain::<0>::room(ITEMS) }>::default();
+        let mut plain = Plain::<{ Plain::<0>::max_bytes(ITEMS) }>::default();
         plain.array(if self.leftovers.is_some() { 5 } else { 4 });
         self.attr.write(&mut plain);
         self.layout.write(&mut plain, e)?;

@@ -56,7 +56,7 @@ pub struct AllArgs {
 
 fn plan(cluster: &OwnCluster, args: &AllArgs) -> Result<Plan, Failure> {
     let seconds = if args.short { "1".to_owned() } else { args.seconds.to_string() };
-    let this = ClusterArgs { dir: Some(cluster.home()), ..ClusterArgs::default() };
+    let this = ClusterArgs { dir: Some(cluster.cluster_dir()), ..ClusterArgs::default() };
 
     let files = if args.short { "100" } else { "2000" };
     let words = ["--seconds", &seconds, "--files", files, "--only", "native,mount", "--workload", "easy,hard,small"];
@@ -108,7 +108,7 @@ fn data(args: &AllArgs, more: &[&str]) -> Result<DataArgs, Failure> {
 /// The same on mirrored files.
 fn mirrored(cluster: &OwnCluster, args: &AllArgs) -> Result<Job, Failure> {
     let mut data = data(args, &["--only", "native", "--workload", "easy,random"])?;
-    data.common.cluster = ClusterArgs { dir: Some(cluster.home()), ..ClusterArgs::default() };
+    data.common.cluster = ClusterArgs { dir: Some(cluster.cluster_dir()), ..ClusterArgs::default() };
     sites::data(&data)
 }
 

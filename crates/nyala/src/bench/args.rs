@@ -33,7 +33,7 @@ pub struct CommonArgs {
     pub local: Option<PathBuf>,
     /// Only there
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHERE,…")]
-    pub only: Vec<PlaceArg>,
+    pub only: Vec<BackendArg>,
     /// Compare every byte that is read with what was written
     #[arg(long)]
     pub verify: bool,
@@ -50,7 +50,7 @@ pub struct CommonArgs {
 
 /// Where to work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PlaceArg {
+pub enum BackendArg {
     /// The client library in this process
     Native,
     /// System calls on a mount of the cluster
@@ -150,8 +150,8 @@ impl CommonArgs {
     }
 
     /// Whether to work there.
-    pub fn wants(&self, place: PlaceArg) -> bool {
-        self.only.is_empty() || self.only.contains(&place)
+    pub fn wants(&self, backend: BackendArg) -> bool {
+        self.only.is_empty() || self.only.contains(&backend)
     }
 }
 
@@ -214,7 +214,7 @@ mod tests {
         let workloads = args.workloads().unwrap();
         assert_eq!(workloads.iter().map(|one| one.name).collect::<Vec<_>>(), ["hard", "random"]);
         assert_eq!(workloads[0].phases[0].count, (8 << 20) / 47_008);
-        assert!(args.common.wants(PlaceArg::Local) && !args.common.wants(PlaceArg::Mount));
+        assert!(args.common.wants(BackendArg::Local) && !args.common.wants(BackendArg::Mount));
         let all = data_args("data --seconds 0");
         assert_eq!((all.workloads().unwrap().len(), all.common.limit()), (4, None));
     }

@@ -44,7 +44,7 @@ fn meta(cluster: &OwnCluster, args: &MirroredArgs, seed: u16) -> Result<session:
     let words = ["--seconds", "0", "--only", "native", "--workload", "easy,small"];
     let sizes = ["--tasks", &tasks, "--files", &files, "--seed", &seed];
     let mut meta: MetaArgs = line(&[&words[..], &sizes[..]].concat())?;
-    meta.common.cluster = ClusterArgs { dir: Some(cluster.home()), ..ClusterArgs::default() };
+    meta.common.cluster = ClusterArgs { dir: Some(cluster.cluster_dir()), ..ClusterArgs::default() };
     let mut job = sites::meta(&meta)?;
     // What clients keep, no server is asked for.
     job.sites.config.keep_metadata(0);

@@ -2,7 +2,7 @@
 
 //! What a command line asks for, and where: finds the cluster, its mount and a local directory.
 
-use super::args::{CommonArgs, DataArgs, MetaArgs, PlaceArg};
+use super::args::{BackendArg, CommonArgs, DataArgs, MetaArgs};
 use crate::cluster::Cluster;
 use crate::exit::Failure;
 use crate::mount::record::MountRecord;
@@ -45,14 +45,14 @@ fn job(bench: &'static str, args: &CommonArgs, workloads: Vec<Workload>, cold: b
 fn find(args: &CommonArgs) -> Result<Sites, Failure> {
     let cluster = args.cluster.find()?;
     let mut notes = Vec::new();
-    let mount = if args.wants(PlaceArg::Mount) { find_mount(args, &cluster, &mut notes)? } else { None };
-    let local = args.wants(PlaceArg::Local).then(|| local_dir(args));
+    let mount = if args.wants(BackendArg::Mount) { find_mount(args, &cluster, &mut notes)? } else { None };
+    let local = args.wants(BackendArg::Local).then(|| local_dir(args));
     if let Some(missing) = local.as_ref().filter(|dir| !dir.is_dir()) {
         return Err(Failure::usage(format!("--local {}: there is no such directory", missing.display())));
     }
     block_on(cluster.map())?;
     let config = config(&cluster, "nyala bench");
-    Ok(Sites { config, native: args.wants(PlaceArg::Native), mount, local, notes })
+    Ok(Sites { config, native: args.wants(BackendArg::Native), mount, local, notes })
 }
 
 /// How the benchmark's own client connects.
@@ -88,7 +88,7 @@ fn find_mount(
             return Ok(Some((mounted.mountpoint.clone(), daemon_of(&mounted.mountpoint)?)));
         }
     }
-    if args.only.contains(&PlaceArg::Mount) {
+    if args.only.contains(&BackendArg::Mount) {
         return Err(Failure::usage("no mount of this cluster is found; give --mount DIR"));
     }
     notes.push("no mount of this cluster is found; give --mount DIR to measure one".to_owned());
@@ -102,7 +102,7 @@ fn daemon_of(mountpoint: &Path) -> Result<Option<i32>, Failure> {
 
 /// Next to the cluster's directory, so that it is on the same disk.
 fn local_dir(args: &CommonArgs) -> PathBuf {
-    let home = args.cluster.dir.clone().unwrap_or_else(|| DEFAULT_DIR.into());
-    let beside = home.parent().filter(|parent| parent.is_dir()).map(Path::to_path_buf);
+    let cluster_dir = args.cluster.dir.clone().unwrap_or_else(|| DEFAULT_DIR.into());
+    let beside = cluster_dir.parent().filter(|parent| parent.is_dir()).map(Path::to_path_buf);
     args.local.clone().or(beside).unwrap_or_else(|| "/var/tmp".into())
 }

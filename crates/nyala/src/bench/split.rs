@@ -56,7 +56,7 @@ fn job(cluster: &OwnCluster, servers: u16, args: &SplitArgs, seed: u16) -> Resul
     let (tasks, mount) = (args.tasks.saturating_mul(times), cluster.mount());
     let words = ["--seconds", "0", "--only", "native,mount", "--tasks", &tasks.to_string()];
     let mut meta: MetaArgs = line(&words)?;
-    meta.common.cluster = ClusterArgs { dir: Some(cluster.home()), ..ClusterArgs::default() };
+    meta.common.cluster = ClusterArgs { dir: Some(cluster.cluster_dir()), ..ClusterArgs::default() };
     meta.common.mount = Some(mount);
     let mut job = sites::meta(&meta)?;
     let sizes = Sizes { tasks: tasks.into(), files: args.files, seed: seed.into() };

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
 /// Most services that are asked at once.
-const AT_ONCE: usize = 16;
+const MAX_CONCURRENT: usize = 16;
 
 /// Adds everything; until when at the latest. With the cluster map, if that was to be had.
 pub async fn add<W: Write>(
@@ -89,7 +89,7 @@ async fn services<W: Write>(
     let (mut waiting, mut asked) = (nodes.into_iter().zip(names.clone()).rev().collect::<Vec<_>>(), JoinSet::new());
     let mut said: Vec<Said> = Vec::new();
     loop {
-        while asked.len() < AT_ONCE
+        while asked.len() < MAX_CONCURRENT
             && let Some((node, name)) = waiting.pop()
         {
             let handshake = cluster.handshake();

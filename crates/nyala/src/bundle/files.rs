@@ -5,7 +5,7 @@
 //! **Failure model.** Files may be missing, huge, unreadable, or grow while they are read: each is read up to its bound, and what cannot be read is
 //! named. journald may hang or say nothing: it is waited for a few seconds.
 
-use crate::up::Home;
+use crate::up::ClusterDir;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ const LONGEST_SETTINGS: u64 = 1 << 20;
 const JOURNAL: Duration = Duration::from_secs(10);
 
 /// Files of one kind that a cluster of `nyala up`, or the services of a host, have.
-pub struct OwnPlaces {
+pub struct OwnFiles {
     /// Settings files.
     pub settings: Vec<PathBuf>,
     /// Log files.
@@ -30,25 +30,27 @@ pub struct OwnPlaces {
     pub secrets: Vec<PathBuf>,
 }
 
-impl OwnPlaces {
+impl OwnFiles {
     /// Of a cluster of `nyala up`.
-    pub fn of_home(home: &Home) -> OwnPlaces {
-        let mut secrets = vec![home.secret()];
-        secrets.extend(tokens(&children(home.dir())));
-        let (settings, logs) =
-            (with_extension(&home.dir().join("conf"), "toml"), with_extension(&home.dir().join("log"), "log"));
-        OwnPlaces { settings, logs, journal: false, secrets }
+    pub fn of_cluster_dir(cluster_dir: &ClusterDir) -> OwnFiles {
+        let mut secrets = vec![cluster_dir.secret()];
+        secrets.extend(tokens(&children(cluster_dir.dir())));
+        let (settings, logs) = (
+            with_extension(&cluster_dir.dir().join("conf"), "toml"),
+            with_extension(&cluster_dir.dir().join("log"), "log"),
+        );
+        OwnFiles { settings, logs, journal: false, secrets }
     }
 
     /// Of the services of this host; `root` is `/` except in tests.
-    pub fn of_host(root: &Path) -> OwnPlaces {
+    pub fn of_host(root: &Path) -> OwnFiles {
         let etc = root.join("etc/nyala");
         let instances = children(&etc).into_iter().filter(|path| path.extension().is_some_and(|end| end == "d"));
         let mut settings = with_extension(&etc, "toml");
         settings.extend(instances.flat_map(|dir| with_extension(&dir, "toml")));
         let mut secrets = vec![etc.join("secret")];
         secrets.extend(tokens(&children(&root.join("var/lib/nyala"))));
-        OwnPlaces {
+        OwnFiles {
             settings,
             logs: with_extension(&root.join("var/log/nyala"), "log"),
             journal: root == Path::new("/"),
@@ -155,11 +157,11 @@ mod tests {
             std::fs::create_dir_all(root.path().join(name).parent().unwrap()).unwrap();
             std::fs::write(root.path().join(name), "x").unwrap();
         }
-        let places = OwnPlaces::of_host(root.path());
+        let files = OwnFiles::of_host(root.path());
         let below = |path: &PathBuf| path.strip_prefix(root.path()).unwrap().display().to_string();
-        assert_eq!(places.settings.iter().map(below).collect::<Vec<_>>(), [names[0], names[1]]);
-        assert_eq!(places.logs.iter().map(below).collect::<Vec<_>>(), [names[3]]);
-        let secrets: Vec<String> = places.secrets.iter().map(below).collect();
-        assert!(secrets.contains(&"var/lib/nyala/mgmtd/rest.token".to_owned()) && !places.journal, "{secrets:?}");
+        assert_eq!(files.settings.iter().map(below).collect::<Vec<_>>(), [names[0], names[1]]);
+        assert_eq!(files.logs.iter().map(below).collect::<Vec<_>>(), [names[3]]);
+        let secrets: Vec<String> = files.secrets.iter().map(below).collect();
+        assert!(secrets.contains(&"var/lib/nyala/mgmtd/rest.token".to_owned()) && !files.journal, "{secrets:?}");
     }
 }

@@ -11,7 +11,7 @@ use super::host_ask::{STEP, Share, ask, connect, report};
 use super::report::{LEAST, host_name};
 use super::unpack::unpack;
 use crate::cluster::Cluster;
-use crate::up::Home;
+use crate::up::ClusterDir;
 use nyala_wire::host_report::HostReportRequest;
 use nyala_wire::map::{ClusterMap, Node, Role};
 use std::collections::BTreeMap;
@@ -20,18 +20,18 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
 /// Hosts that make reports at once.
-const AT_ONCE: usize = 8;
+const MAX_CONCURRENT: usize = 8;
 
 /// Adds what hosts report, but for this one, of which the command takes the same itself.
 pub async fn add<W: Write>(
     archive: &mut Archive<W>,
-    (cluster, home): (&Cluster, Option<&Home>),
+    (cluster, cluster_dir): (&Cluster, Option<&ClusterDir>),
     map: &ClusterMap,
     share: Share,
     end: Instant,
 ) -> io::Result<()> {
     let nodes: Vec<Node> = map.nodes.iter().filter(|node| node.role != Role::Client).cloned().collect();
-    let own = host_name(home);
+    let own = host_name(cluster_dir);
     let mut hosts: BTreeMap<String, Vec<Node>> = BTreeMap::new();
     for (node, host) in who(cluster, nodes, end).await {
         match host {
@@ -60,7 +60,7 @@ async fn who(cluster: &Cluster, nodes: Vec<Node>, end: Instant) -> Vec<(Node, Re
             (node, host)
         }
     };
-    at_once(nodes, ask, end).await
+    ask_all(nodes, ask, end).await
 }
 
 /// Has each host report by the first of its services that does.
@@ -85,18 +85,18 @@ async fn reports(
             last
         }
     };
-    at_once(hosts.into_values().collect(), ask, end).await.into_iter().flatten().collect()
+    ask_all(hosts.into_values().collect(), ask, end).await.into_iter().flatten().collect()
 }
 
 /// Asks several at once until `end`. What has not answered by then says so by itself: each has its own limits.
-async fn at_once<I, T, F>(all: Vec<I>, ask: impl Fn(I) -> F, end: Instant) -> Vec<T>
+async fn ask_all<I, T, F>(all: Vec<I>, ask: impl Fn(I) -> F, end: Instant) -> Vec<T>
 where
     T: 'static,
     F: Future<Output = T> + 'static,
 {
     let (mut waiting, mut asked, mut answers) = (all.into_iter(), JoinSet::new(), Vec::new());
     loop {
-        while asked.len() < AT_ONCE
+        while asked.len() < MAX_CONCURRENT
             && let Some(next) = waiting.next()
         {
             asked.spawn_local(ask(next));

@@ -29,9 +29,9 @@ use crate::command::version::VERSION;
 use crate::exit::{Failure, io};
 use crate::host::Root;
 use crate::role::block_on;
-use crate::up::{Home, Plan};
+use crate::up::{ClusterDir, Plan};
 use archive::Archive;
-use files::OwnPlaces;
+use files::OwnFiles;
 use host_ask::Share;
 use own_files::{add_logs, add_settings, add_unhidden, gate};
 use std::fs::OpenOptions;
@@ -46,7 +46,7 @@ pub struct Options {
     /// The cluster, or why there is none to ask.
     pub cluster: Result<Cluster, Failure>,
     /// The cluster of `nyala up` that it is, if it is one.
-    pub home: Option<Home>,
+    pub cluster_dir: Option<ClusterDir>,
     /// A settings file that names the cluster, if one was given.
     pub settings: Option<PathBuf>,
     /// A file with the cluster's secret, likewise.
@@ -64,10 +64,10 @@ pub struct Options {
 }
 
 /// Makes a bundle in a new file, which only its owner may read.
-pub fn make(wish: &Options, file: &Path) -> Result<Contents, Failure> {
+pub fn make(options: &Options, file: &Path) -> Result<Contents, Failure> {
     let open = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
     let out = open.map_err(io(format!("cannot make {}", file.display())))?;
-    let outcome = fill(wish, &Root::at(Path::new("/")), out).and_then(|(out, contents)| {
+    let outcome = fill(options, &Root::at(Path::new("/")), out).and_then(|(out, contents)| {
         out.sync_all()?;
         Ok(contents)
     });
@@ -78,26 +78,26 @@ pub fn make(wish: &Options, file: &Path) -> Result<Contents, Failure> {
     })
 }
 
-fn fill<W: Write>(wish: &Options, root: &Root, out: W) -> std::io::Result<(W, Contents)> {
-    let mut places = match &wish.home {
-        Some(home) => OwnPlaces::of_home(home),
-        None => OwnPlaces::of_host(&root.path("/")),
+fn fill<W: Write>(options: &Options, root: &Root, out: W) -> std::io::Result<(W, Contents)> {
+    let mut files = match &options.cluster_dir {
+        Some(cluster_dir) => OwnFiles::of_cluster_dir(cluster_dir),
+        None => OwnFiles::of_host(&root.path("/")),
     };
-    places.settings.extend(wish.settings.clone());
-    places.secrets.extend(wish.secret.clone());
-    let (scrub, unhidden) = gate(&places);
-    let mut archive = Archive::new(out, scrub, wish.most_bytes);
+    files.settings.extend(options.settings.clone());
+    files.secrets.extend(options.secret.clone());
+    let (scrub, unhidden) = gate(&files);
+    let mut archive = Archive::new(out, scrub, options.most_bytes);
     add_unhidden(&mut archive, &unhidden);
     add_version(&mut archive)?;
-    let plan = wish.home.as_ref().and_then(|home| home.load().ok());
+    let plan = options.cluster_dir.as_ref().and_then(|cluster_dir| cluster_dir.load().ok());
     let asked = block_on(async {
-        add_cluster(&mut archive, wish, plan.as_ref()).await.map_err(|error| Failure::failed(error.to_string()))
+        add_cluster(&mut archive, options, plan.as_ref()).await.map_err(|error| Failure::failed(error.to_string()))
     });
     asked.map_err(|failure| std::io::Error::other(failure.message))?;
-    add_settings(&mut archive, &places)?;
-    let dirs: Vec<PathBuf> = wish.home.iter().map(|home| home.dir().to_owned()).collect();
+    add_settings(&mut archive, &files)?;
+    let dirs: Vec<PathBuf> = options.cluster_dir.iter().map(|cluster_dir| cluster_dir.dir().to_owned()).collect();
     this_host::add(&mut archive, root, &dirs)?;
-    add_logs(&mut archive, &places, wish.log_bytes)?;
+    add_logs(&mut archive, &files, options.log_bytes)?;
     archive.finish()
 }
 
@@ -111,19 +111,26 @@ fn wall_s() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
-async fn add_cluster<W: Write>(archive: &mut Archive<W>, wish: &Options, plan: Option<&Plan>) -> std::io::Result<()> {
-    if let (Some(home), Some(plan)) = (&wish.home, plan) {
-        archive.add_json("host/processes.json", &status::collect(home, plan, wish.cluster.as_ref().ok()).await)?;
+async fn add_cluster<W: Write>(
+    archive: &mut Archive<W>,
+    options: &Options,
+    plan: Option<&Plan>,
+) -> std::io::Result<()> {
+    if let (Some(cluster_dir), Some(plan)) = (&options.cluster_dir, plan) {
+        archive.add_json(
+            "host/processes.json",
+            &status::collect(cluster_dir, plan, options.cluster.as_ref().ok()).await,
+        )?;
     }
-    match &wish.cluster {
+    match &options.cluster {
         Ok(cluster) => {
-            let end = Instant::now() + wish.time;
+            let end = Instant::now() + options.time;
             let Some(map) = cluster_state::add(archive, cluster, end).await? else { return Ok(()) };
-            if wish.this_host_only {
+            if options.this_host_only {
                 return Ok(());
             }
-            let share = Share { log_bytes: wish.log_bytes, most_bytes: wish.host_bytes };
-            hosts::add(archive, (cluster, wish.home.as_ref()), &map, share, end).await
+            let share = Share { log_bytes: options.log_bytes, most_bytes: options.host_bytes };
+            hosts::add(archive, (cluster, options.cluster_dir.as_ref()), &map, share, end).await
         }
         Err(failure) => {
             archive.missing("cluster", &failure.message);

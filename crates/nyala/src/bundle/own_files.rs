@@ -3,18 +3,17 @@
 //! What a bundle takes of the settings and logs of this host, and which secrets of it must not leave. Failure model: see the parent module.
 
 use super::archive::Archive;
-use super::files::{self, OwnPlaces};
+use super::files::{self, OwnFiles};
 use super::scrub::Scrub;
 use super::settings;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The secrets of this host, and the files whose secrets are too short.
-pub fn gate(places: &OwnPlaces) -> (Scrub, Vec<PathBuf>) {
+pub fn gate(files: &OwnFiles) -> (Scrub, Vec<PathBuf>) {
     let text = |path: &PathBuf| files::whole(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let named =
-        places.settings.iter().filter_map(|path| text(path).ok()).flat_map(|text| settings::secret_files(&text));
-    let mut paths: Vec<PathBuf> = places.secrets.iter().cloned().chain(named.map(PathBuf::from)).collect();
+    let named = files.settings.iter().filter_map(|path| text(path).ok()).flat_map(|text| settings::secret_files(&text));
+    let mut paths: Vec<PathBuf> = files.secrets.iter().cloned().chain(named.map(PathBuf::from)).collect();
     paths.sort();
     paths.dedup();
     let mut scrub = Scrub::default();
@@ -33,8 +32,8 @@ pub fn add_unhidden<W: Write>(archive: &mut Archive<W>, files: &[PathBuf]) {
 }
 
 /// Adds what may be shown of the settings files.
-pub fn add_settings<W: Write>(archive: &mut Archive<W>, places: &OwnPlaces) -> std::io::Result<()> {
-    for path in &places.settings {
+pub fn add_settings<W: Write>(archive: &mut Archive<W>, files: &OwnFiles) -> std::io::Result<()> {
+    for path in &files.settings {
         let name = format!("settings/{}", flat(path));
         match files::whole(path) {
             Ok(bytes) => archive.add(&name, settings::shown(&String::from_utf8_lossy(&bytes)).as_bytes(), None)?,
@@ -45,15 +44,15 @@ pub fn add_settings<W: Write>(archive: &mut Archive<W>, places: &OwnPlaces) -> s
 }
 
 /// Adds the newest of each log.
-pub fn add_logs<W: Write>(archive: &mut Archive<W>, places: &OwnPlaces, most: u64) -> std::io::Result<()> {
-    for path in &places.logs {
+pub fn add_logs<W: Write>(archive: &mut Archive<W>, files: &OwnFiles, most: u64) -> std::io::Result<()> {
+    for path in &files.logs {
         let name = format!("logs/{}", flat(path));
         match files::newest(path, most) {
             Ok((bytes, cut)) => archive.add(&name, &bytes, cut)?,
             Err(error) => archive.missing(&name, &error.to_string()),
         }
     }
-    if places.journal {
+    if files.journal {
         match files::journal(most) {
             Ok(bytes) => archive.add("logs/journal.txt", &bytes, None)?,
             Err(why) => archive.missing("logs/journal.txt", &why),

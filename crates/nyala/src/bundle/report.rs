@@ -6,11 +6,11 @@
 //! is made in memory, within the bound that is asked for and that the connection layer has.
 
 use super::archive::Archive;
-use super::files::OwnPlaces;
+use super::files::OwnFiles;
 use super::own_files::{add_logs, add_settings, add_unhidden, gate};
 use super::this_host;
 use crate::host::Root;
-use crate::up::Home;
+use crate::up::ClusterDir;
 use nyala_transport::host_report::{HostReporter, HostReports};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -31,9 +31,10 @@ pub fn offer(config: Option<PathBuf>) {
 }
 
 /// Names the host of this process, or of a cluster of `nyala up` on it: what others that see the same files say, too.
-pub fn host_name(home: Option<&Home>) -> String {
+pub fn host_name(cluster_dir: Option<&ClusterDir>) -> String {
     let text = |path: &str| std::fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default();
-    let dir = home.map_or_else(|| PathBuf::from(crate::config::CONFIG_DIR), |home| home.dir().to_owned());
+    let dir = cluster_dir
+        .map_or_else(|| PathBuf::from(crate::config::CONFIG_DIR), |cluster_dir| cluster_dir.dir().to_owned());
     // Hosts in namespaces of one machine have files of their own.
     let place = std::fs::metadata(&dir).map_or((0, 0), |found| (found.dev(), found.ino()));
     let (boot, name) = (text("/proc/sys/kernel/random/boot_id"), text("/proc/sys/kernel/hostname"));
@@ -41,37 +42,37 @@ pub fn host_name(home: Option<&Home>) -> String {
 }
 
 /// The cluster of `nyala up` that a settings file belongs to.
-fn home_of(config: &Path) -> Option<Home> {
+fn cluster_dir_of(config: &Path) -> Option<ClusterDir> {
     let dir = config.parent().filter(|dir| dir.ends_with("conf"))?.parent()?;
-    Some(Home::new(dir)).filter(Home::exists)
+    Some(ClusterDir::new(dir)).filter(ClusterDir::exists)
 }
 
 impl ServiceHost {
-    fn home(&self) -> Option<Home> {
-        self.config.as_deref().and_then(home_of)
+    fn cluster_dir(&self) -> Option<ClusterDir> {
+        self.config.as_deref().and_then(cluster_dir_of)
     }
 }
 
 impl HostReporter for ServiceHost {
     fn host(&self) -> String {
-        host_name(self.home().as_ref())
+        host_name(self.cluster_dir().as_ref())
     }
 
     fn make(&self, log_bytes: u64, most_bytes: u64) -> Result<Vec<u8>, String> {
         let root = Root::at(Path::new("/"));
-        let home = self.home();
-        let mut places = match &home {
-            Some(home) => OwnPlaces::of_home(home),
-            None => OwnPlaces::of_host(&root.path("/")),
+        let cluster_dir = self.cluster_dir();
+        let mut files = match &cluster_dir {
+            Some(cluster_dir) => OwnFiles::of_cluster_dir(cluster_dir),
+            None => OwnFiles::of_host(&root.path("/")),
         };
-        places.settings.extend(self.config.clone().filter(|path| !places.settings.contains(path)));
-        let dirs: Vec<PathBuf> = home.iter().map(|home| home.dir().to_owned()).collect();
-        let (scrub, unhidden) = gate(&places);
+        files.settings.extend(self.config.clone().filter(|path| !files.settings.contains(path)));
+        let dirs: Vec<PathBuf> = cluster_dir.iter().map(|cluster_dir| cluster_dir.dir().to_owned()).collect();
+        let (scrub, unhidden) = gate(&files);
         let mut archive = Archive::new(Vec::new(), scrub, most_bytes.max(LEAST));
         add_unhidden(&mut archive, &unhidden);
-        let filled = add_settings(&mut archive, &places)
+        let filled = add_settings(&mut archive, &files)
             .and_then(|()| this_host::add(&mut archive, &root, &dirs))
-            .and_then(|()| add_logs(&mut archive, &places, log_bytes))
+            .and_then(|()| add_logs(&mut archive, &files, log_bytes))
             .and_then(|()| archive.finish());
         filled.map(|(bytes, _)| bytes).map_err(|error| error.to_string())
     }

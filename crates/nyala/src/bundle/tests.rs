@@ -8,7 +8,7 @@ const SECRETS: [&str; 4] =
     ["0123456789abcdef0123456789abcdef01", "tokentokentokentoken", "pass-word-1", "k2secretk2secretk2secretk2secret"];
 
 /// A cluster's directory with secrets in every place where one may stand.
-fn planted() -> (tempfile::TempDir, Home) {
+fn planted() -> (tempfile::TempDir, ClusterDir) {
     let dir = tempfile::tempdir().unwrap();
     let [key, token, password, other] = SECRETS;
     let file = |name: &str, text: &str| {
@@ -32,17 +32,17 @@ fn planted() -> (tempfile::TempDir, Home) {
     let lines: String =
         SECRETS.iter().map(|secret| format!("INFO something with {secret} {{\"a\":\"{secret}\"}}\n")).collect();
     file("log/meta1.log", &format!("{}{lines}the last line\n", "an old line\n".repeat(1000)));
-    let home = Home::new(dir.path());
-    (dir, home)
+    let cluster_dir = ClusterDir::new(dir.path());
+    (dir, cluster_dir)
 }
 
 #[test]
 fn no_secret_leaves_wherever_it_stands() {
-    let (_dir, home) = planted();
+    let (_dir, cluster_dir) = planted();
     let why = Failure::unreachable(format!("nobody answers to {}", SECRETS[0]));
-    let wish = Options {
+    let options = Options {
         cluster: Err(why),
-        home: Some(home),
+        cluster_dir: Some(cluster_dir),
         settings: None,
         secret: None,
         this_host_only: false,
@@ -51,7 +51,7 @@ fn no_secret_leaves_wherever_it_stands() {
         most_bytes: 16 << 20,
         time: DEFAULT_TIME,
     };
-    let (bytes, contents) = fill(&wish, &Root::at(Path::new("/")), Vec::new()).unwrap();
+    let (bytes, contents) = fill(&options, &Root::at(Path::new("/")), Vec::new()).unwrap();
     let files = archive::tests::open(&bytes);
     for (name, content) in &files {
         let content = String::from_utf8_lossy(content);
@@ -73,10 +73,10 @@ fn no_secret_leaves_wherever_it_stands() {
 #[test]
 fn a_bundle_is_a_new_file_of_its_owner_alone() {
     use std::os::unix::fs::PermissionsExt;
-    let (dir, home) = planted();
-    let wish = Options {
+    let (dir, cluster_dir) = planted();
+    let options = Options {
         cluster: Err(Failure::unreachable("nobody")),
-        home: Some(home),
+        cluster_dir: Some(cluster_dir),
         settings: None,
         secret: None,
         this_host_only: false,
@@ -86,9 +86,9 @@ fn a_bundle_is_a_new_file_of_its_owner_alone() {
         time: DEFAULT_TIME,
     };
     let file = dir.path().join("b.tar.gz");
-    let contents = make(&wish, &file).unwrap();
+    let contents = make(&options, &file).unwrap();
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let total: u64 = contents.entries.iter().map(|entry| entry.bytes).sum();
     assert!(total <= 2 << 20);
-    assert!(make(&wish, &file).unwrap_err().message.contains("cannot make"), "nothing is replaced");
+    assert!(make(&options, &file).unwrap_err().message.contains("cannot make"), "nothing is replaced");
 }

@@ -9,7 +9,7 @@ use crate::exit::Failure;
 use crate::mount::record::MountRecord;
 use crate::mount::table;
 use crate::units::Hosts;
-use crate::up::{DEFAULT_DIR, Home};
+use crate::up::{ClusterDir, DEFAULT_DIR};
 use std::path::{Path, PathBuf};
 
 /// Flags that name a cluster.
@@ -43,8 +43,8 @@ impl ClusterArgs {
             let settings: ClientSettings = load_default()?;
             return self.with_settings(&settings, &Path::new(CONFIG_DIR).join("client.toml"));
         }
-        if Home::new(DEFAULT_DIR).exists() {
-            return self.in_home(Path::new(DEFAULT_DIR));
+        if ClusterDir::new(DEFAULT_DIR).exists() {
+            return self.in_cluster_dir(Path::new(DEFAULT_DIR));
         }
         Err(Failure::usage(format!(
             "no cluster is named; give --dir DIR (a cluster made by `nyala up`), or --mgmt HOST --secret FILE, \
@@ -63,7 +63,7 @@ impl ClusterArgs {
         let found = found.or_else(|| real().and_then(|path| Some((path.clone(), table::holding(&mounts, &path)?))));
         let Some((path, mounted)) = found else {
             return match self.named()? {
-                Some(cluster) => Ok(Way::Cluster(cluster, Place::InRoot(path))),
+                Some(cluster) => Ok(Way::Cluster(cluster, PathLocation::InRoot(path))),
                 None => Err(Failure::usage(format!(
                     "{} is not on a nyala mount; for a path inside the file system, name the cluster (--dir DIR, or \
                      --mgmt HOST --secret FILE)",
@@ -72,14 +72,14 @@ impl ClusterArgs {
             };
         };
         if let Some(cluster) = self.named()? {
-            return Ok(Way::Cluster(cluster, Place::Mounted(path, mounted.mountpoint)));
+            return Ok(Way::Cluster(cluster, PathLocation::Mounted(path, mounted.mountpoint)));
         }
         let cluster = match MountRecord::load(&mounted.mountpoint)? {
             Some(record) => Cluster::new(record.mgmt, &record.secret, record.encrypt),
             None => self.find(),
         };
         Ok(match cluster {
-            Ok(cluster) => Way::Cluster(cluster, Place::Mounted(path, mounted.mountpoint)),
+            Ok(cluster) => Way::Cluster(cluster, PathLocation::Mounted(path, mounted.mountpoint)),
             Err(why) => Way::Mount { path, mountpoint: mounted.mountpoint, why },
         })
     }
@@ -91,7 +91,7 @@ impl ClusterArgs {
             return Cluster::new(mgmt.resolve(MGMT_PORT)?, &secret, self.encrypt.unwrap_or_default()).map(Some);
         }
         if let Some(dir) = &self.dir {
-            return self.in_home(dir).map(Some);
+            return self.in_cluster_dir(dir).map(Some);
         }
         let Some(path) = &self.config else { return Ok(None) };
         self.with_settings(&load(path)?, path).map(Some)
@@ -104,10 +104,10 @@ impl ClusterArgs {
         Cluster::new(mgmt, &self.secret.clone().unwrap_or_else(|| settings.secret_file()), encrypt)
     }
 
-    fn in_home(&self, dir: &Path) -> Result<Cluster, Failure> {
-        let home = Home::new(dir);
+    fn in_cluster_dir(&self, dir: &Path) -> Result<Cluster, Failure> {
+        let cluster_dir = ClusterDir::new(dir);
         // Another cluster's variables must not turn this one's own secret away.
-        home.load()?.cluster(&home)
+        cluster_dir.load()?.cluster(&cluster_dir)
     }
 }
 
@@ -115,7 +115,7 @@ impl ClusterArgs {
 #[derive(Clone, Debug)]
 pub enum Way {
     /// Its cluster answers.
-    Cluster(Cluster, Place),
+    Cluster(Cluster, PathLocation),
     /// Only the mount can ask: the cluster's secret is not for this user, or nobody says which cluster it is.
     Mount {
         /// The entry.
@@ -129,7 +129,7 @@ pub enum Way {
 
 /// Where a path is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum PathLocation {
     /// On a mount: absolute path and mount point.
     Mounted(PathBuf, PathBuf),
     /// Not mounted here: a path from the root of the file system.
@@ -150,7 +150,7 @@ mod tests {
         let args = ClusterArgs { mgmt: Some("127.0.0.1".parse().unwrap()), secret: Some(secret), ..Default::default() };
         assert_eq!(args.find().unwrap().mgmt, ["127.0.0.1:8008".parse().unwrap()]);
         let way = args.find_for(&dir.path().join("a/../b")).unwrap();
-        assert!(matches!(way, Way::Cluster(_, Place::InRoot(path)) if path == dir.path().join("b")));
+        assert!(matches!(way, Way::Cluster(_, PathLocation::InRoot(path)) if path == dir.path().join("b")));
         let nowhere = ClusterArgs::default().find_for(dir.path()).unwrap_err();
         assert_eq!(nowhere.exit, Exit::Usage);
         assert!(nowhere.message.contains("not on a nyala mount"), "{nowhere}");

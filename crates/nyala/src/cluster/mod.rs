@@ -10,5 +10,5 @@ pub mod through_mount;
 
 pub use access::Cluster;
 pub use last_client::LastClient;
-pub use locate::{ClusterArgs, Place, Way};
+pub use locate::{ClusterArgs, PathLocation, Way};
 pub use probe::{Answer, ask_node, ask_nodes, metrics_page, recorded};

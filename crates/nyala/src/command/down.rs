@@ -4,7 +4,7 @@
 
 use crate::exit::Outcome;
 use crate::output::{Output, show};
-use crate::up::{DEFAULT_DIR, Home, stop_all};
+use crate::up::{ClusterDir, DEFAULT_DIR, stop_all};
 use std::path::PathBuf;
 
 /// Flags of `nyala down`.
@@ -20,13 +20,13 @@ pub struct DownArgs {
 
 /// Stops the cluster.
 pub fn run(args: DownArgs, output: Output) -> Outcome {
-    let home = Home::new(&args.dir);
-    let plan = home.load()?;
-    let _lock = home.lock()?;
-    let killed = stop_all(&home, &plan, args.force)?;
-    let result = serde_json::json!({ "dir": home.dir().to_string_lossy(), "killed": killed });
+    let cluster_dir = ClusterDir::new(&args.dir);
+    let plan = cluster_dir.load()?;
+    let _lock = cluster_dir.lock()?;
+    let killed = stop_all(&cluster_dir, &plan, args.force)?;
+    let result = serde_json::json!({ "dir": cluster_dir.dir().to_string_lossy(), "killed": killed });
     show(output, &result, |_| {
-        let mut text = format!("The cluster in {} is down.\n", home.dir().display());
+        let mut text = format!("The cluster in {} is down.\n", cluster_dir.dir().display());
         if !killed.is_empty() {
             text += &format!("These did not end in time and were killed: {}\n", killed.join(", "));
         }

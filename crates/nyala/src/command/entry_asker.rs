@@ -4,7 +4,7 @@
 //!
 //! **Failure model.** That of the client: it asks again, and what it cannot ask in the end is the error of that entry. An answer is of a moment ago.
 
-use crate::cluster::{LastClient, Place, Way, through_mount};
+use crate::cluster::{LastClient, PathLocation, Way, through_mount};
 use crate::entries::mounted;
 use crate::exit::Failure;
 use nyala_client::Client;
@@ -15,10 +15,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 /// The inode at a place.
-pub(super) async fn inode_at(client: &Client, place: &Place) -> Result<InodeId, Failure> {
-    match place {
-        Place::InRoot(path) => Ok(client.resolve(path.as_os_str().as_bytes(), false).await?.inode),
-        Place::Mounted(path, mountpoint) => Ok(mounted::at(path, mountpoint, false)?.inode),
+pub(super) async fn inode_at(client: &Client, location: &PathLocation) -> Result<InodeId, Failure> {
+    match location {
+        PathLocation::InRoot(path) => Ok(client.resolve(path.as_os_str().as_bytes(), false).await?.inode),
+        PathLocation::Mounted(path, mountpoint) => Ok(mounted::at(path, mountpoint, false)?.inode),
     }
 }
 
@@ -31,14 +31,14 @@ pub struct Asker {
 impl Asker {
     /// What is known of an entry, and the map that explains it.
     pub async fn ask(&mut self, way: Way) -> Result<(EntryInfo, Arc<ClusterMap>), Failure> {
-        let (cluster, place) = match way {
-            Way::Cluster(cluster, place) => (cluster, place),
+        let (cluster, location) = match way {
+            Way::Cluster(cluster, location) => (cluster, location),
             Way::Mount { path, why, .. } => {
                 return through_mount::look(&path, &why).map(|(info, map)| (info, map.into()));
             }
         };
         let client = self.last.of(&cluster).await?;
-        let inode = inode_at(&client, &place).await?;
+        let inode = inode_at(&client, &location).await?;
         Ok((client.entry_info(inode).await?, client.map()))
     }
 

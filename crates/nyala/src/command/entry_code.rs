@@ -64,18 +64,18 @@ impl CodeArgs {
 pub(super) fn has_room(pattern: &StripePattern, map: &ClusterMap) -> Result<(), Failure> {
     let Some(code) = pattern.code.filter(|_| pattern.pattern == Pattern::Ec) else { return Ok(()) };
     let there = map.targets_of(TargetKind::Storage).filter(|target| target.pool == pattern.pool).count();
-    let (needed, words) = (usize::from(code.width()), words(code));
+    let (needed, text) = (usize::from(code.width()), code_text(code));
     match needed <= there {
         true => Ok(()),
         false => {
             let pool = pattern.pool;
-            Err(Failure::failed(format!("{words} needs {needed} storage targets, and pool {pool} has {there}")))
+            Err(Failure::failed(format!("{text} needs {needed} storage targets, and pool {pool} has {there}")))
         }
     }
 }
 
 /// As people write it.
-pub(super) fn words(code: ErasureCode) -> String {
+pub(super) fn code_text(code: ErasureCode) -> String {
     format!("{}+{}", code.data, code.parity)
 }
 
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(CodeArgs::default().of_pattern(Pattern::Mirror, Some(code)).unwrap(), None);
         assert!(said.of_pattern(Pattern::Raid0, None).unwrap_err().message.contains("--pattern ec"));
         assert!(CodeArgs { data: Some(1), parity: Some(1) }.code().is_err());
-        assert_eq!(words(code), "4+2");
+        assert_eq!(code_text(code), "4+2");
     }
 
     #[test]

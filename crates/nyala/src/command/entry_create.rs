@@ -9,7 +9,7 @@
 use super::entry_create_args::CreateCommand;
 use super::entry_create_mounted::{Made, New, What, make_through_mount};
 use super::entry_info::{describe, render, show_all};
-use crate::cluster::{Cluster, ClusterArgs, Place, Way};
+use crate::cluster::{Cluster, ClusterArgs, PathLocation, Way};
 use crate::entries::{gid, mounted, uid};
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
@@ -50,12 +50,12 @@ async fn make(args: &ClusterArgs, what: What, new: &New, path: &Path) -> Result<
     let name = path.file_name().ok_or_else(|| Failure::usage("this names nothing that could be made"))?.to_owned();
     let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match args.find_for(above)? {
-        Way::Cluster(cluster, place) => make_in(&cluster, &place, what, new, name.as_bytes()).await,
+        Way::Cluster(cluster, location) => make_in(&cluster, &location, what, new, name.as_bytes()).await,
         Way::Mount { path, why, .. } => make_through_mount(&path.join(name), &path, what, new, &why),
     }
 }
 
-async fn make_in(cluster: &Cluster, above: &Place, what: What, new: &New, name: &[u8]) -> Result<Made, Failure> {
+async fn make_in(cluster: &Cluster, above: &PathLocation, what: What, new: &New, name: &[u8]) -> Result<Made, Failure> {
     let client = cluster.client().await?;
     let made = async {
         let parent = directory_at(&client, above).await?;
@@ -94,10 +94,10 @@ async fn make_in(cluster: &Cluster, above: &Place, what: What, new: &New, name: 
 }
 
 /// The directory at a place; links that lead to one are followed.
-async fn directory_at(client: &Client, place: &Place) -> Result<InodeId, Failure> {
-    match place {
-        Place::InRoot(path) => Ok(client.resolve(path.as_os_str().as_bytes(), true).await?.inode),
-        Place::Mounted(path, mountpoint) => Ok(mounted::at(path, mountpoint, true)?.inode),
+async fn directory_at(client: &Client, location: &PathLocation) -> Result<InodeId, Failure> {
+    match location {
+        PathLocation::InRoot(path) => Ok(client.resolve(path.as_os_str().as_bytes(), true).await?.inode),
+        PathLocation::Mounted(path, mountpoint) => Ok(mounted::at(path, mountpoint, true)?.inode),
     }
 }
 

@@ -3,8 +3,8 @@
 //! `nyala entry info PATH…`: where entries and their data are.
 
 use super::entry_asker::Asker;
-use super::entry_code::words;
-use super::words::word;
+use super::entry_code::code_text;
+use super::json_name::json_name;
 use crate::cluster::ClusterArgs;
 use crate::entries::{FilterArgs, Search, Walked};
 use crate::exit::{Exit, Failure, Outcome};
@@ -147,7 +147,7 @@ pub fn describe(path: &Path, info: &EntryInfo, map: &ClusterMap) -> Entry {
             None => layout.targets.clone(),
         };
         Stripe {
-            pattern: word(&layout.pattern),
+            pattern: json_name(&layout.pattern),
             chunk_size: layout.chunk_bytes,
             num_targets: u16::try_from(layout.targets.len()).unwrap_or(u16::MAX),
             pool: targets.first().and_then(|id| map.target(*id)).map_or(PoolId(1), |target| target.pool),
@@ -158,7 +158,7 @@ pub fn describe(path: &Path, info: &EntryInfo, map: &ClusterMap) -> Entry {
         }
     });
     let from_pattern = info.pattern.map(|pattern| Stripe {
-        pattern: word(&pattern.pattern),
+        pattern: json_name(&pattern.pattern),
         chunk_size: pattern.chunk_bytes,
         num_targets: pattern.num_targets,
         targets: Vec::new(),
@@ -169,7 +169,7 @@ pub fn describe(path: &Path, info: &EntryInfo, map: &ClusterMap) -> Entry {
     });
     Entry {
         path: path.to_path_buf(),
-        kind: word(&info.attr.kind),
+        kind: json_name(&info.attr.kind),
         inode: info.attr.inode.to_string(),
         slot: info.attr.inode.slot().0,
         meta_target: info.meta_target,
@@ -195,7 +195,7 @@ fn members(map: &ClusterMap, id: GroupId) -> Vec<(TargetId, MemberState)> {
 }
 
 /// Where a target is.
-fn place(map: &ClusterMap, id: TargetId) -> String {
+fn target_text(map: &ClusterMap, id: TargetId) -> String {
     match map.target(id).filter(|target| target.kind == TargetKind::Storage) {
         Some(target) => match map.node(target.node) {
             Some(node) => format!("{id} @ {} [ID: {}]", node.alias, node.id),
@@ -209,12 +209,12 @@ fn place(map: &ClusterMap, id: TargetId) -> String {
 fn target_lines(stripe: &Stripe, map: &ClusterMap) -> impl Iterator<Item = String> {
     let data = stripe.code.map_or(usize::MAX, |code| usize::from(code.data));
     let parity = move |at| if at < data { "" } else { ", parity" };
-    stripe.targets.iter().enumerate().map(move |(at, id)| format!("  + {}{}", place(map, *id), parity(at)))
+    stripe.targets.iter().enumerate().map(move |(at, id)| format!("  + {}{}", target_text(map, *id), parity(at)))
 }
 
 fn code_line(stripe: &Stripe, code: ErasureCode) -> String {
-    let later = stripe.pattern == word(&Pattern::Mirror);
-    format!("+ {}: {}", if later { "To be encoded" } else { "Erasure code" }, words(code))
+    let later = stripe.pattern == json_name(&Pattern::Mirror);
+    format!("+ {}: {}", if later { "To be encoded" } else { "Erasure code" }, code_text(code))
 }
 
 /// An entry as people read it.
@@ -242,7 +242,7 @@ pub(super) fn render(entry: &Entry, map: &ClusterMap, blank_line: bool) -> Strin
         lines.push(format!("+ Chunksize: {}", Size(stripe.chunk_size.into())));
         let what = if stripe.inline_size.is_some() { "desired" } else { "actual" };
         let of_targets =
-            stripe.pattern == word(&Pattern::Raid0) || !stripe.targets.is_empty() && stripe.groups.is_none();
+            stripe.pattern == json_name(&Pattern::Raid0) || !stripe.targets.is_empty() && stripe.groups.is_none();
         let unit = if of_targets { Pattern::Raid0 } else { Pattern::Mirror };
         lines.push(format!("+ Number of {}: {what}: {}", super::entry_pattern::unit(unit), stripe.num_targets));
         lines.extend(stripe.code.map(|code| code_line(stripe, code)));
@@ -254,7 +254,8 @@ pub(super) fn render(entry: &Entry, map: &ClusterMap, blank_line: bool) -> Strin
                 lines.push("+ Mirror groups:".into());
                 for id in groups {
                     let members = members(map, *id).into_iter();
-                    let members = members.map(|(target, state)| format!("{} ({})", place(map, target), word(&state)));
+                    let members =
+                        members.map(|(target, state)| format!("{} ({})", target_text(map, target), json_name(&state)));
                     lines.push(format!("  + {id}: {}", members.collect::<Vec<_>>().join(", ")));
                 }
             }

@@ -8,7 +8,7 @@
 
 use super::entry_migrate_args::EntryMigrateArgs;
 use super::entry_moved::Counts;
-use super::words::word;
+use super::json_name::json_name;
 use crate::entries::{Search, Tree, Walked};
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
@@ -77,7 +77,7 @@ async fn migrate(
         path: &walked.path,
         inode: info.attr.inode.to_string(),
         size: info.attr.size,
-        pattern: word(&to.pattern.pattern),
+        pattern: json_name(&to.pattern.pattern),
         from: &layout.targets,
         to: None,
     };

@@ -56,7 +56,7 @@ impl EntryMigrateArgs {
             return Err(Failure::failed("none of its targets is known; say where to with --to-pool"));
         };
         // More than there are would never be there, and each run would move the file again.
-        let there = places(map, pattern, to_pool).filter(|id| !avoid.contains(id)).count();
+        let there = locations(map, pattern, to_pool).filter(|id| !avoid.contains(id)).count();
         let wanted = self.to_num_targets.map(|wanted| wanted.min(u16::try_from(there).unwrap_or(u16::MAX)).max(1));
         let settled = !leaves
             && pattern == layout.pattern
@@ -79,8 +79,8 @@ impl EntryMigrateArgs {
 
 /// What the conditions about places name, as files that are spread so know it: targets, or the numbers of mirror groups.
 fn avoided(args: &FilterArgs, map: &ClusterMap, pattern: Pattern) -> Result<BTreeSet<TargetId>, Failure> {
-    let places = FilterArgs { targets: args.targets.clone(), nodes: args.nodes.clone(), ..FilterArgs::default() };
-    let targets = places.filter(map, true)?.targets.unwrap_or_default();
+    let filter = FilterArgs { targets: args.targets.clone(), nodes: args.nodes.clone(), ..FilterArgs::default() };
+    let targets = filter.filter(map, true)?.targets.unwrap_or_default();
     Ok(match pattern {
         Pattern::Raid0 | Pattern::Ec => targets,
         Pattern::Mirror => {
@@ -93,7 +93,7 @@ fn avoided(args: &FilterArgs, map: &ClusterMap, pattern: Pattern) -> Result<BTre
 }
 
 /// The targets, or the numbers of mirror groups, of a pool.
-fn places(map: &ClusterMap, pattern: Pattern, pool: PoolId) -> impl Iterator<Item = TargetId> + '_ {
+fn locations(map: &ClusterMap, pattern: Pattern, pool: PoolId) -> impl Iterator<Item = TargetId> + '_ {
     let targets = map.targets_of(TargetKind::Storage).map(|target| target.id);
     let groups = map.groups.iter().filter(|group| group.kind == TargetKind::Storage).map(|group| TargetId(group.id.0));
     let (targets, groups) = match pattern {

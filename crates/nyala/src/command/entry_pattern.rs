@@ -3,8 +3,8 @@
 //! How files are striped, as flags say it: for `nyala entry set` and `nyala entry create`.
 
 use super::entry_code::{self, CodeArgs, EntryPattern};
+use super::json_name::json_name;
 use super::pool_table::named;
-use super::words::word;
 use crate::exit::Failure;
 use crate::units::Size;
 use nyala_wire::map::{ClusterMap, TargetKind};
@@ -89,9 +89,9 @@ impl PatternArgs {
         let mut lines = Vec::new();
         lines.extend(self.chunk_size.map(|_| format!("New chunksize: {}", new.chunk_bytes)));
         lines.extend(self.num_targets.map(|_| format!("New number of {}: {}", unit(new.pattern), new.num_targets)));
-        lines.extend(self.pattern.map(|_| format!("New pattern: {}", word(&new.pattern))));
+        lines.extend(self.pattern.map(|_| format!("New pattern: {}", json_name(&new.pattern))));
         let code = self.code.data.and(new.code);
-        lines.extend(code.map(|code| format!("New erasure code: {}", entry_code::words(code))));
+        lines.extend(code.map(|code| format!("New erasure code: {}", entry_code::code_text(code))));
         lines.extend(self.pool.as_ref().map(|_| format!("New storage pool: {}", new.pool)));
         lines.extend(self.inline_size.map(|_| format!("New inline size: {}", new.inline_bytes)));
         lines.join("\n") + "\n"

@@ -4,7 +4,7 @@
 
 use super::entry_asker::inode_at;
 use super::entry_pattern::PatternArgs;
-use crate::cluster::{ClusterArgs, Place, Way, through_mount};
+use crate::cluster::{ClusterArgs, PathLocation, Way, through_mount};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, json, lines, print};
 use crate::role::block_on;
@@ -66,11 +66,11 @@ pub fn run(args: EntrySetArgs, output: Output) -> Outcome {
         for path in &args.paths {
             let way = args.cluster.find_for(path)?;
             let at = match &way {
-                Way::Cluster(_, Place::Mounted(path, mountpoint)) | Way::Mount { path, mountpoint, .. } => {
+                Way::Cluster(_, PathLocation::Mounted(path, mountpoint)) | Way::Mount { path, mountpoint, .. } => {
                     let inside = path.strip_prefix(mountpoint).unwrap_or(path);
                     format!("\nPath: /{}\nMount: {}\n", inside.display(), mountpoint.display())
                 }
-                Way::Cluster(_, Place::InRoot(path)) => format!("\nPath: {}\n", path.display()),
+                Way::Cluster(_, PathLocation::InRoot(path)) => format!("\nPath: {}\n", path.display()),
             };
             let new = set(&args, way).await.map_err(|error| error.context(path.display()))?;
             text += &(args.stripe.report(&new) + &at);
@@ -98,9 +98,9 @@ pub fn run(args: EntrySetArgs, output: Output) -> Outcome {
 /// Sets what one directory gives to new files.
 pub async fn set(args: &EntrySetArgs, way: Way) -> Result<StripePattern, Failure> {
     match way {
-        Way::Cluster(cluster, place) => {
+        Way::Cluster(cluster, location) => {
             let client = cluster.client().await?;
-            let set = set_at(args, &client, &place).await;
+            let set = set_at(args, &client, &location).await;
             // What it did is done; a failing goodbye changes nothing.
             let _ = client.shutdown().await;
             set
@@ -113,8 +113,8 @@ pub async fn set(args: &EntrySetArgs, way: Way) -> Result<StripePattern, Failure
     }
 }
 
-async fn set_at(args: &EntrySetArgs, client: &Client, place: &Place) -> Result<StripePattern, Failure> {
-    let inode = inode_at(client, place).await?;
+async fn set_at(args: &EntrySetArgs, client: &Client, location: &PathLocation) -> Result<StripePattern, Failure> {
+    let inode = inode_at(client, location).await?;
     let new = args.wanted(&client.entry_info(inode).await?, &client.map())?;
     client.set_pattern(inode, new).await?;
     Ok(new)

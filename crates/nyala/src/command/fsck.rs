@@ -65,7 +65,7 @@ pub fn run(args: FsckArgs, output: Output) -> Outcome {
         let cluster = args.cluster.find()?;
         let ask = Rc::new(Ask::of(&cluster, args.repair).await?);
         let run = Run::new(cluster, args.repair, ask.doing.clone())?;
-        let report = run.told(work(&ask, &options, args.repair, args.remove_chunks)).await;
+        let report = run.report_during(work(&ask, &options, args.repair, args.remove_chunks)).await;
         // What it asked for is known; a failing goodbye changes nothing.
         let _ = ask.client.shutdown().await;
         report

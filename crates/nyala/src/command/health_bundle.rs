@@ -7,7 +7,7 @@ use crate::cluster::ClusterArgs;
 use crate::exit::{Exit, Outcome};
 use crate::output::{Output, Table, show};
 use crate::units::{Size, Span};
-use crate::up::{DEFAULT_DIR, Home};
+use crate::up::{ClusterDir, DEFAULT_DIR};
 use nyala_wire::host_report::MAX_REPORT_BYTES;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -53,16 +53,17 @@ pub fn run(args: HealthBundleArgs, output: Output) -> Outcome {
     let default = args.cluster.mgmt.is_none()
         && args.cluster.config.is_none()
         && !Path::new(crate::config::CONFIG_DIR).join("client.toml").exists();
-    let home = named.or_else(|| default.then(|| DEFAULT_DIR.into())).map(Home::new).filter(Home::exists);
+    let cluster_dir =
+        named.or_else(|| default.then(|| DEFAULT_DIR.into())).map(ClusterDir::new).filter(ClusterDir::exists);
     // Of a cluster that is not there nothing can be told; one that does not answer is what bundles are for.
     if let Err(failure) = &cluster
-        && (failure.exit == Exit::Usage || (args.cluster.dir.is_some() && home.is_none()))
+        && (failure.exit == Exit::Usage || (args.cluster.dir.is_some() && cluster_dir.is_none()))
     {
         return Err(failure.clone());
     }
-    let wish = Options {
+    let options = Options {
         cluster,
-        home,
+        cluster_dir,
         settings: args.cluster.config,
         secret: args.cluster.secret,
         log_bytes: args.log_size.0,
@@ -71,7 +72,7 @@ pub fn run(args: HealthBundleArgs, output: Output) -> Outcome {
         most_bytes: args.most.0,
         time: args.time.map_or(DEFAULT_TIME, |span| span.0),
     };
-    let contents = make(&wish, &args.file)?;
+    let contents = make(&options, &args.file)?;
     show(output, &Made { file: args.file, contents }, render)
 }
 

@@ -2,7 +2,7 @@
 
 //! `nyala health df`: space and inodes of every target.
 
-use super::words::word;
+use super::json_name::json_name;
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, Table, show};
@@ -69,7 +69,7 @@ pub fn render(spaces: &[TargetSpace]) -> String {
         let mut table = Table::new(&heads);
         for space in spaces.iter().filter(|space| space.kind == kind) {
             let mut row =
-                vec![space.id.to_string(), space.alias.clone(), space.node.clone(), word(&space.capacity_pool)];
+                vec![space.id.to_string(), space.alias.clone(), space.node.clone(), json_name(&space.capacity_pool)];
             match space.capacity {
                 Some(c) => row.extend([
                     human_bytes(c.total_bytes),

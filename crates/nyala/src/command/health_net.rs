@@ -2,7 +2,7 @@
 
 //! `nyala health net`: which address of each node answers, and how fast.
 
-use super::words::word;
+use super::json_name::json_name;
 use crate::cluster::{ClusterArgs, ask_node};
 use crate::exit::Outcome;
 use crate::output::{Output, show};
@@ -66,7 +66,7 @@ pub fn run(args: HealthNetArgs, output: Output) -> Outcome {
 fn render(nodes: &[NodeNet]) -> String {
     let mut text = String::new();
     for role in [Role::Mgmt, Role::Meta, Role::Storage] {
-        let title = format!("{}_nodes", word(&role));
+        let title = format!("{}_nodes", json_name(&role));
         text += &format!("{title}\n{}\n", "=".repeat(title.len()));
         for node in nodes.iter().filter(|node| node.role == role) {
             text += &format!("{} [ID: {}]\n", node.alias, node.id);

@@ -2,7 +2,7 @@
 
 //! `nyala mgmt list`.
 
-use super::words::word;
+use super::json_name::json_name;
 use crate::cluster::ClusterArgs;
 use crate::exit::Outcome;
 use crate::output::{Output, Table, show};
@@ -29,7 +29,7 @@ pub(super) fn table(nodes: &[MgmtNode]) -> String {
         table.row([
             node.node.to_string(),
             node.alias.clone(),
-            word(&node.role),
+            json_name(&node.role),
             node.log.map_or("-".to_owned(), |at| at.to_string()),
             if node.reachable { "yes" } else { "no" }.to_owned(),
             addresses.join(" "),

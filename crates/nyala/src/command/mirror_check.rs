@@ -108,7 +108,7 @@ fn render(checked: &Checked) -> String {
     }
     let mut text = table.render();
     for left in &checked.left_out {
-        let (group, target, state) = (left.group, left.target, super::words::word(&left.state));
+        let (group, target, state) = (left.group, left.target, super::json_name::json_name(&left.state));
         text += &format!("\nGroup {group}: target {target} is {state} and was not compared.\n");
     }
     let mut places = Table::new(&["GROUP", "INODE", "INODE NUMBER", "INDEX", "OFFSET", "LENGTH"]);

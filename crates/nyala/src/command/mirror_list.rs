@@ -2,7 +2,7 @@
 
 //! `nyala mirror list`.
 
-use super::words::word;
+use super::json_name::json_name;
 use crate::cluster::ClusterArgs;
 use crate::exit::Outcome;
 use crate::output::{Output, Table, show};
@@ -33,7 +33,8 @@ pub(super) struct GroupRow {
     pub epoch: u32,
     pub resync_stopped: bool,
     /// What is wrong, and what to do.
-    pub trouble: Option<String>,
+    #[serde(rename = "trouble")]
+    pub diagnosis: Option<String>,
     /// The primary first.
     pub members: Vec<MemberRow>,
 }
@@ -69,7 +70,7 @@ impl Groups {
             pool: group.primary().and_then(|t| map.target(t)).map_or(PoolId(0), |t| t.pool),
             epoch: group.epoch,
             resync_stopped: group.resync_stopped,
-            trouble: group_diagnosis(group, |target| is_offline(map, target)),
+            diagnosis: group_diagnosis(group, |target| is_offline(map, target)),
             members: group.members_with_states().map(member).collect(),
         };
         Groups(map.groups.iter().map(row).collect())
@@ -96,18 +97,18 @@ pub(super) fn table(groups: &Groups) -> String {
             };
             table.row([
                 group.id.to_string(),
-                word(&group.kind),
+                json_name(&group.kind),
                 role.to_owned(),
                 member.target.to_string(),
                 member.node_alias.clone(),
-                word(&member.state),
-                word(&member.reachability),
+                json_name(&member.state),
+                json_name(&member.reachability),
                 resync.to_owned(),
             ]);
         }
     }
     let mut text = table.render();
-    let troubles: Vec<&str> = groups.0.iter().filter_map(|group| group.trouble.as_deref()).collect();
+    let troubles: Vec<&str> = groups.0.iter().filter_map(|group| group.diagnosis.as_deref()).collect();
     if !troubles.is_empty() {
         text += &format!("\n{}\n", troubles.join("\n"));
     }

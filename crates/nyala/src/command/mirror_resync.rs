@@ -2,10 +2,10 @@
 
 //! `nyala mirror resync start|stop|stats`. Resync starts by itself; `stop` holds it back, `start` lets it go on where it was.
 
+use super::json_name::json_name;
 use super::mirror_list::{Groups, table};
 use super::mirror_resync_figures::{Progress, ask};
 use super::mirror_resync_wait::until_good;
-use super::words::word;
 use crate::cluster::ClusterArgs;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, Table, show};
@@ -81,7 +81,7 @@ fn render(progress: &[Progress]) -> String {
     let mut table = Table::new(&["GROUP", "TARGET", "STATE", "COPIED", "LEFT", "RATE", "TIME LEFT", "TAKEN"]);
     let bytes = |bytes: Option<u64>| bytes.map_or("-".to_owned(), |bytes| Size(bytes).to_string());
     for row in progress {
-        let state = if row.stopped { format!("{} (stopped)", word(&row.state)) } else { word(&row.state) };
+        let state = if row.stopped { format!("{} (stopped)", json_name(&row.state)) } else { json_name(&row.state) };
         table.row([
             row.group.to_string(),
             row.target.to_string(),

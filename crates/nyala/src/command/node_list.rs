@@ -2,7 +2,7 @@
 
 //! `nyala node list`.
 
-use super::words::word;
+use super::json_name::json_name;
 use crate::cluster::ClusterArgs;
 use crate::exit::Outcome;
 use crate::output::{Output, Table, show};
@@ -58,9 +58,9 @@ pub(super) fn table(nodes: &[Node]) -> String {
         let addresses: Vec<String> = node.addresses.iter().map(ToString::to_string).collect();
         table.row([
             node.id.to_string(),
-            word(&node.role),
+            json_name(&node.role),
             node.alias.clone(),
-            word(&node.reachability),
+            json_name(&node.reachability),
             addresses.join(" "),
         ]);
     }

@@ -3,8 +3,8 @@
 //! `nyala node remove`: a metadata or storage node goes, for good. It must be offline and without targets, so no data is lost by
 //! it; but its directory never registers again, so it wants a second word.
 
+use super::json_name::json_name;
 use super::set_alias::named;
-use super::words::word;
 use crate::cluster::ClusterArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, show};
@@ -30,7 +30,7 @@ pub fn run(args: NodeRemoveArgs, output: Output) -> Outcome {
         let cluster = args.cluster.find()?;
         let node = named(&cluster.map().await?.nodes, &args.node)?;
         if !args.yes {
-            let (id, alias, role) = (node.id, &node.alias, word(&node.role));
+            let (id, alias, role) = (node.id, &node.alias, json_name(&node.role));
             return Err(Failure::usage(format!(
                 "{role} node {id} ({alias}) would go for good, and its directory could never register again; if that is what you \
                  want: nyala node remove {id} --yes"

@@ -2,7 +2,7 @@
 
 //! Storage pools by their names, and as they are shown.
 
-use super::words::word;
+use super::json_name::json_name;
 use crate::exit::Failure;
 use crate::output::Table;
 use nyala_wire::map::{CapacityPool, ClusterMap, Pool, Reachability, TargetKind};
@@ -90,8 +90,8 @@ pub fn text(pool: &PoolView) -> String {
         table.row([
             target.id.to_string(),
             target.alias.clone(),
-            word(&target.reachability),
-            word(&target.capacity_pool),
+            json_name(&target.reachability),
+            json_name(&target.capacity_pool),
         ]);
     }
     text += &table.render();

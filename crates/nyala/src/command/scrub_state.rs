@@ -32,12 +32,12 @@ pub struct TargetStatus {
     /// Known to be damaged now.
     pub damaged_bytes: u64,
     pub late: bool,
-    pub damage: Vec<Place>,
+    pub damage: Vec<DamagedRange>,
 }
 
-/// A damaged place.
+/// A damaged range of a chunk file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct DamagedRange {
     /// The file, as `entry info` shows it, and as `ls -i` and `find -inum` do.
     pub inode: String,
     pub inode_number: u64,
@@ -65,7 +65,7 @@ impl TargetStatus {
         let mut damage = Vec::new();
         for piece in found.damage {
             let file = piece.at.file;
-            damage.extend(runs(piece.bad).map(|(first, count)| Place {
+            damage.extend(runs(piece.bad).map(|(first, count)| DamagedRange {
                 inode: file.inode.to_string(),
                 inode_number: file.inode.0,
                 index: file.index,
@@ -95,7 +95,7 @@ impl TargetStatus {
     }
 
     /// What it does now.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         let percent = |part: u64, whole: u64| u128::from(part) * 100 / u128::from(whole.max(1));
         match (&self.error, self.state) {
             (Some(error), _) => error.clone(),

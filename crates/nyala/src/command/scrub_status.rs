@@ -98,7 +98,7 @@ fn render(all: &[TargetStatus]) -> String {
         let [read, found, repaired, damaged] = [bytes, found_bytes, repaired_bytes, damaged_bytes].map(human_bytes);
         let last = status.ended_s.map_or_else(|| "never".to_owned(), utc);
         let last = if status.late { format!("{last} (late)") } else { last };
-        table.row([status.target.to_string(), read, found, repaired, damaged, last, status.words()]);
+        table.row([status.target.to_string(), read, found, repaired, damaged, last, status.describe()]);
     }
     let mut places = Table::new(&["TARGET", "INODE", "INODE NUMBER", "INDEX", "OFFSET", "LENGTH", "FOUND", "WHY"]);
     for (status, place) in all.iter().flat_map(|status| status.damage.iter().map(move |place| (status, place))) {
@@ -146,7 +146,7 @@ mod tests {
         let away = TargetStatus { error: Some("gone".to_owned()), ..TargetStatus::default() };
         let text = render(&[waits.clone(), runs.clone(), off.clone(), late.clone(), away.clone()]);
         let unknown = status(ScrubState { at, bytes: 3 << 20, total_bytes: 0, ..state() });
-        assert_eq!(unknown.words(), "runs, 3.0MiB read");
+        assert_eq!(unknown.describe(), "runs, 3.0MiB read");
         for words in ["waits until 1970-01-02", "runs, 50%", "off", "never (late)", "gone", "1970-01-01"] {
             assert!(text.contains(words), "{words}: {text}");
         }

@@ -109,7 +109,7 @@ fn render(report: &Report) -> String {
     } else {
         let mut table = Table::new(&["LEVEL", "WHERE", "IS", "CHANGE"]);
         for finding in &report.findings {
-            let level = super::words::word(&finding.level);
+            let level = super::json_name::json_name(&finding.level);
             table.row([level, finding.subject.clone(), finding.is.clone(), finding.change.clone()]);
         }
         text += &table.render();

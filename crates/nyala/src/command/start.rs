@@ -5,7 +5,7 @@
 use crate::exit::{Exit, Outcome};
 use crate::progress::{self, Counted};
 use crate::role::block_on;
-use crate::up::{DEFAULT_DIR, Home, ServiceState, await_service, start, state};
+use crate::up::{ClusterDir, DEFAULT_DIR, ServiceState, await_service, start, state};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -24,21 +24,21 @@ pub struct StartArgs {
 
 /// Starts a service and waits until it answers.
 pub fn run(args: StartArgs) -> Outcome {
-    start_service(&Home::new(&args.dir), &args.name)
+    start_service(&ClusterDir::new(&args.dir), &args.name)
 }
 
 /// Starts a service, unless it runs, and waits until it answers.
-pub fn start_service(home: &Home, name: &str) -> Outcome {
-    let plan = home.load()?;
+pub fn start_service(cluster_dir: &ClusterDir, name: &str) -> Outcome {
+    let plan = cluster_dir.load()?;
     let service = plan.service(name)?;
-    let _lock = home.lock()?;
-    let cluster = plan.cluster(home)?;
-    let mut started = match state(home, service) {
+    let _lock = cluster_dir.lock()?;
+    let cluster = plan.cluster(cluster_dir)?;
+    let mut started = match state(cluster_dir, service) {
         ServiceState::Running(_) => None,
-        ServiceState::Stopped => Some(start(home, &plan, service)?),
+        ServiceState::Stopped => Some(start(cluster_dir, &plan, service)?),
     };
     let deadline = Instant::now() + START_TIMEOUT;
-    let wait = await_service(home, &plan, &cluster, service, started.as_mut(), deadline);
+    let wait = await_service(cluster_dir, &plan, &cluster, service, started.as_mut(), deadline);
     let what = format!("start of {name}");
     block_on(progress::during(&what, Counted::Things("services"), || (0, Some(1)), wait))?;
     Ok(Exit::Ok)

@@ -6,11 +6,11 @@
 //! **Failure model.** Services may be away: see [`super::stats_looks`]. One that was started again counts from nothing: what it
 //! has by then is what it did. Who has which number on this host is for the host to say: where it cannot, numbers are shown.
 
+use super::json_name::json_name;
 use super::stats_busy::{DirectoryArgs, FileArgs, directories, files};
 use super::stats_counts::{All, add_clients, add_service, rates};
 use super::stats_looks::{StatsArgs, each, repeat, say};
 use super::stats_users::{ByNumber, Users, add_users, busiest, user_rates, user_table};
-use super::words::word;
 use crate::cluster::Cluster;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, Table};
@@ -79,7 +79,7 @@ fn table(all: &All) -> String {
         let ops: Vec<String> = ops.into_iter().map(|(op, count)| format!("{op}={count}")).collect();
         table.row([
             name.clone(),
-            counts.role.as_ref().map_or_else(|| "client".to_owned(), word),
+            counts.role.as_ref().map_or_else(|| "client".to_owned(), json_name),
             counts.requests.to_string(),
             counts.read_bytes.to_string(),
             counts.written_bytes.to_string(),

@@ -82,7 +82,7 @@ fn number(value: f64) -> String {
 }
 
 /// A path, or what is known of the inode instead.
-fn place(row: &BusyRow) -> String {
+fn path_text(row: &BusyRow) -> String {
     row.path.as_ref().map_or_else(|| format!("inode {}", row.inode), |path| path.escape_debug().to_string())
 }
 
@@ -90,14 +90,14 @@ fn file_table(rows: &[BusyRow]) -> String {
     let mut table = Table::new(&["FILE", "REQUESTS", "CHANGES", "READ_BYTES", "WRITTEN_BYTES"]);
     for row in rows {
         let (read, written) = (format!("{:.0}", row.read_bytes), format!("{:.0}", row.written_bytes));
-        table.row([place(row), number(row.requests), number(row.changes), read, written]);
+        table.row([path_text(row), number(row.requests), number(row.changes), read, written]);
     }
     table.render()
 }
 
 fn directory_table(rows: &[BusyRow]) -> String {
     let mut table = Table::new(&["DIRECTORY", "REQUESTS", "CHANGES"]);
-    rows.iter().for_each(|row| table.row([place(row), number(row.requests), number(row.changes)]));
+    rows.iter().for_each(|row| table.row([path_text(row), number(row.requests), number(row.changes)]));
     table.render()
 }
 

@@ -2,13 +2,13 @@
 
 //! `nyala status`: the processes of the cluster of `nyala up`.
 
-use super::words::word;
+use super::json_name::json_name;
 use crate::cluster::{Cluster, ask_node};
 use crate::exit::{Exit, Outcome};
 use crate::mount::table;
 use crate::output::{Output, Table, show};
 use crate::role::block_on;
-use crate::up::{DEFAULT_DIR, Home, Kind, Plan, ServicePlan, ServiceState, state};
+use crate::up::{ClusterDir, DEFAULT_DIR, Kind, Plan, ServicePlan, ServiceState, state};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -50,28 +50,28 @@ pub struct Status {
 
 /// Shows processes.
 pub fn run(args: StatusArgs, output: Output) -> Outcome {
-    let home = Home::new(&args.dir);
-    let plan = home.load()?;
-    let cluster = plan.cluster(&home);
+    let cluster_dir = ClusterDir::new(&args.dir);
+    let plan = cluster_dir.load()?;
+    let cluster = plan.cluster(&cluster_dir);
     if let Err(why) = &cluster {
         eprintln!("nyala: {why}; without it, only whether a service listens can be seen");
     }
-    let statuses = block_on(async { Ok(collect(&home, &plan, cluster.as_ref().ok()).await) })?;
+    let statuses = block_on(async { Ok(collect(&cluster_dir, &plan, cluster.as_ref().ok()).await) })?;
     show(output, &statuses, |statuses| render(statuses))?;
     // A mount that nobody asked for is not missed.
     let well = |status: &Status| match (status.kind, status.state) {
         (_, ProcessState::Running) => true,
-        (Kind::Mount, ProcessState::Stopped) => home.process(&status.name).is_none(),
+        (Kind::Mount, ProcessState::Stopped) => cluster_dir.process(&status.name).is_none(),
         _ => false,
     };
     Ok(if statuses.iter().all(well) { Exit::Ok } else { Exit::Degraded })
 }
 
 /// Looks at every service of the cluster.
-pub async fn collect(home: &Home, plan: &Plan, cluster: Option<&Cluster>) -> Vec<Status> {
+pub async fn collect(cluster_dir: &ClusterDir, plan: &Plan, cluster: Option<&Cluster>) -> Vec<Status> {
     let mut statuses = Vec::new();
     for service in &plan.services {
-        let pid = match state(home, service) {
+        let pid = match state(cluster_dir, service) {
             ServiceState::Running(running) => Some(running.id.pid),
             ServiceState::Stopped => None,
         };
@@ -81,7 +81,7 @@ pub async fn collect(home: &Home, plan: &Plan, cluster: Option<&Cluster>) -> Vec
             Some(_) => ProcessState::NotAnswering,
         };
         let address = service.listen.map_or_else(|| plan.mount.display().to_string(), |listen| listen.to_string());
-        let (name, kind, log) = (service.name.clone(), service.kind, home.log(&service.name));
+        let (name, kind, log) = (service.name.clone(), service.kind, cluster_dir.log(&service.name));
         statuses.push(Status { name, kind, pid, state, address, log });
     }
     statuses
@@ -103,7 +103,13 @@ fn render(statuses: &[Status]) -> String {
     let mut table = Table::new(&["NAME", "TYPE", "PID", "STATE", "ADDRESS"]);
     for status in statuses {
         let pid = status.pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string());
-        table.row([status.name.clone(), word(&status.kind), pid, word(&status.state), status.address.clone()]);
+        table.row([
+            status.name.clone(),
+            json_name(&status.kind),
+            pid,
+            json_name(&status.state),
+            status.address.clone(),
+        ]);
     }
     table.render()
 }
@@ -111,12 +117,12 @@ fn render(statuses: &[Status]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::up::Wishes;
+    use crate::up::ClusterOptions;
 
     #[test]
     fn without_the_secret_a_service_that_listens_is_not_called_silent() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut plan = Plan::new(&Wishes::default()).unwrap();
+        let mut plan = Plan::new(&ClusterOptions::default()).unwrap();
         let service = &mut plan.services[0];
         service.listen = Some(listener.local_addr().unwrap());
         let service = service.clone();
@@ -128,9 +134,9 @@ mod tests {
     #[test]
     fn what_was_never_started_is_stopped() {
         let dir = tempfile::tempdir().unwrap();
-        let plan = Plan::new(&Wishes::default()).unwrap();
+        let plan = Plan::new(&ClusterOptions::default()).unwrap();
         let address = plan.service("meta2").unwrap().listen.unwrap().to_string();
-        let statuses = block_on(async { Ok(collect(&Home::new(dir.path()), &plan, None).await) }).unwrap();
+        let statuses = block_on(async { Ok(collect(&ClusterDir::new(dir.path()), &plan, None).await) }).unwrap();
         assert!(statuses.iter().all(|status| status.state == ProcessState::Stopped));
         let text = render(&statuses);
         assert!(text.contains("meta2") && text.contains(&address) && text.contains("stopped"), "{text}");

@@ -3,7 +3,7 @@
 //! `nyala stop NAME`: stops one service of the cluster of `nyala up`.
 
 use crate::exit::{Exit, Outcome};
-use crate::up::{DEFAULT_DIR, Home, Kind, stop, stop_mount};
+use crate::up::{ClusterDir, DEFAULT_DIR, Kind, stop, stop_mount};
 use std::path::PathBuf;
 
 /// Flags of `nyala stop`.
@@ -21,13 +21,13 @@ pub struct StopArgs {
 
 /// Stops a service and waits until its process has ended.
 pub fn run(args: StopArgs) -> Outcome {
-    let home = Home::new(&args.dir);
-    let plan = home.load()?;
+    let cluster_dir = ClusterDir::new(&args.dir);
+    let plan = cluster_dir.load()?;
     let service = plan.service(&args.name)?;
-    let _lock = home.lock()?;
+    let _lock = cluster_dir.lock()?;
     if service.kind == Kind::Mount && !args.kill {
-        stop_mount(&home, &plan, false)?;
+        stop_mount(&cluster_dir, &plan, false)?;
     }
-    stop(&home, service, args.kill)?;
+    stop(&cluster_dir, service, args.kill)?;
     Ok(Exit::Ok)
 }

@@ -2,7 +2,7 @@
 
 //! `nyala target list`.
 
-use super::words::word;
+use super::json_name::json_name;
 use crate::cluster::ClusterArgs;
 use crate::exit::Outcome;
 use crate::output::{Output, Table, show};
@@ -68,9 +68,13 @@ pub(super) fn table(map: &ClusterMap, targets: &[Target], state: bool) -> String
         let pool = map.pools.iter().find(|pool| pool.id == target.pool);
         let none = || if target.pool == PoolId(0) { "-".to_owned() } else { target.pool.to_string() };
         let pool = pool.map_or_else(none, |pool| pool.alias.clone());
-        let mut row = vec![target.id.to_string(), word(&target.kind), target.alias.clone(), node, pool];
+        let mut row = vec![target.id.to_string(), json_name(&target.kind), target.alias.clone(), node, pool];
         if state {
-            row.extend([word(&target.reachability), word(&target.consistency), word(&target.capacity_pool)]);
+            row.extend([
+                json_name(&target.reachability),
+                json_name(&target.consistency),
+                json_name(&target.capacity_pool),
+            ]);
         }
         table.row(row);
     }

@@ -14,7 +14,7 @@ use super::trace_otlp::spans;
 use super::trace_parts::middle;
 use super::trace_table::{Operation, render};
 use super::trace_work::TracedWork;
-use crate::cluster::{ClusterArgs, Place, Way};
+use crate::cluster::{ClusterArgs, PathLocation, Way};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, show};
 use crate::role::block_on;
@@ -52,7 +52,7 @@ pub fn run(args: TraceArgs, output: Output) -> Outcome {
     if args.mount.mount {
         let operations = block_on(async {
             match args.cluster.find_for(&args.directory)? {
-                Way::Cluster(cluster, Place::Mounted(path, _)) => args.mount.follow(&cluster, &path).await,
+                Way::Cluster(cluster, PathLocation::Mounted(path, _)) => args.mount.follow(&cluster, &path).await,
                 Way::Cluster(..) => Err(Failure::usage("--mount is for paths on a mount")),
                 Way::Mount { why, .. } => Err(why.context("the cluster cannot be asked for what services recorded")),
             }
@@ -63,8 +63,8 @@ pub fn run(args: TraceArgs, output: Output) -> Outcome {
         return Err(Failure::usage("--size is from 1 to 1m: the operations are single ones"));
     }
     let operations = block_on(async {
-        let (cluster, place) = match args.cluster.find_for(&args.directory)? {
-            Way::Cluster(cluster, place) => (cluster, place),
+        let (cluster, location) = match args.cluster.find_for(&args.directory)? {
+            Way::Cluster(cluster, location) => (cluster, location),
             Way::Mount { why, .. } => {
                 return Err(why.context("the mount cannot trace, and the cluster cannot be asked"));
             }
@@ -76,7 +76,7 @@ pub fn run(args: TraceArgs, output: Output) -> Outcome {
         (config.cache_time, config.read_ahead_bytes) = (Duration::ZERO, 0);
         let client = Client::connect(config).await?;
         let traced = async {
-            let dir = inode_at(&client, &place).await?;
+            let dir = inode_at(&client, &location).await?;
             let work = TracedWork { client: &client, tracer: &tracer, dir, size: args.size.0 as usize };
             work.operations(&cluster, args.count).await
         };

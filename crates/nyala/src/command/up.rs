@@ -11,7 +11,7 @@ use crate::output::{Output, print, show};
 use crate::progress::{self, Counted};
 use crate::role::{block_on, stop_signal};
 use crate::units::{Size, Span};
-use crate::up::{DEFAULT_DIR, Home, Kind, Plan, ServicePlan, ServiceState, Wishes};
+use crate::up::{ClusterDir, ClusterOptions, DEFAULT_DIR, Kind, Plan, ServicePlan, ServiceState};
 use crate::up::{await_all, await_service, start, state, stop, stop_all};
 use nyala_transport::Secret;
 use nyala_wire::map::TargetKind;
@@ -97,11 +97,11 @@ struct Report {
 
 /// Makes or starts the cluster.
 pub fn run(args: UpArgs, output: Output) -> Outcome {
-    let home = Home::new(&args.dir);
+    let cluster_dir = ClusterDir::new(&args.dir);
     if let Some(name) = args.service {
-        return super::start::start_service(&home, &name);
+        return super::start::start_service(&cluster_dir, &name);
     }
-    let wishes = Wishes {
+    let options = ClusterOptions {
         mgmt: args.mgmt,
         meta: args.meta,
         meta_spares: args.meta_spares,
@@ -116,46 +116,47 @@ pub fn run(args: UpArgs, output: Output) -> Outcome {
         base_port: args.base_port,
         mount: args.mount.map(|mount| settled(&mount)).transpose()?,
     };
-    home.make()?;
-    let lock = home.lock()?;
-    let plan = settle(&home, &wishes)?;
-    let cluster = plan.cluster(&home)?;
+    cluster_dir.make()?;
+    let lock = cluster_dir.lock()?;
+    let plan = settle(&cluster_dir, &options)?;
+    let cluster = plan.cluster(&cluster_dir)?;
     block_on(async {
         let stop = if args.foreground { Some(stop_signal()?) } else { None };
-        let ran: Vec<bool> = plan.services.iter().map(|service| runs(&home, service)).collect();
+        let ran: Vec<bool> = plan.services.iter().map(|service| runs(&cluster_dir, service)).collect();
         let (up, all) =
             (Cell::new(0), plan.services.iter().filter(|s| !args.no_mount || s.kind != Kind::Mount).count());
         let look = || (up.get(), Some(all as u64));
-        let work = bring_up(&home, &plan, &cluster, (!args.no_mount, &up));
+        let work = bring_up(&cluster_dir, &plan, &cluster, (!args.no_mount, &up));
         if let Err(failure) = progress::during("up", Counted::Things("services"), look, work).await {
-            stop_what_began(&home, &plan, &ran);
+            stop_what_began(&cluster_dir, &plan, &ran);
             return Err(failure);
         }
         drop(lock);
-        report(&home, &plan, &cluster, !args.no_mount, output).await?;
+        report(&cluster_dir, &plan, &cluster, !args.no_mount, output).await?;
         if let Some(stop) = stop {
             stop.await;
-            let _lock = home.lock()?;
-            stop_all(&home, &plan, false)?;
+            let _lock = cluster_dir.lock()?;
+            stop_all(&cluster_dir, &plan, false)?;
         }
         Ok(Exit::Ok)
     })
 }
 
 /// The cluster in the directory, made if there is none.
-fn settle(home: &Home, wishes: &Wishes) -> Result<Plan, Failure> {
-    if !home.exists() {
-        let plan = Plan::new(wishes)?;
-        if !home.secret().exists() {
-            Secret::generate(&home.secret())?;
+fn settle(cluster_dir: &ClusterDir, options: &ClusterOptions) -> Result<Plan, Failure> {
+    if !cluster_dir.exists() {
+        let plan = Plan::new(options)?;
+        if !cluster_dir.secret().exists() {
+            Secret::generate(&cluster_dir.secret())?;
         }
-        home.save(&plan)?;
+        cluster_dir.save(&plan)?;
         return Ok(plan);
     }
-    let mut plan = home.load()?;
-    plan.check_wishes(wishes)?;
-    if let Some(mount) = wishes.mount.clone().filter(|mount| *mount != plan.mount) {
-        let mounted = plan.of(Kind::Mount).any(|service| matches!(state(home, service), ServiceState::Running(_)));
+    let mut plan = cluster_dir.load()?;
+    plan.check_options(options)?;
+    if let Some(mount) = options.mount.clone().filter(|mount| *mount != plan.mount) {
+        let mounted =
+            plan.of(Kind::Mount).any(|service| matches!(state(cluster_dir, service), ServiceState::Running(_)));
         if mounted {
             let at = plan.mount.display();
             return Err(Failure::failed(format!(
@@ -163,41 +164,46 @@ fn settle(home: &Home, wishes: &Wishes) -> Result<Plan, Failure> {
             )));
         }
         plan.mount = mount;
-        home.save(&plan)?;
+        cluster_dir.save(&plan)?;
     }
     Ok(plan)
 }
 
-fn runs(home: &Home, service: &ServicePlan) -> bool {
-    matches!(state(home, service), ServiceState::Running(_))
+fn runs(cluster_dir: &ClusterDir, service: &ServicePlan) -> bool {
+    matches!(state(cluster_dir, service), ServiceState::Running(_))
 }
 
 /// Ends the services that did not run before: a cluster that did not come up leaves none behind.
-fn stop_what_began(home: &Home, plan: &Plan, ran: &[bool]) {
+fn stop_what_began(cluster_dir: &ClusterDir, plan: &Plan, ran: &[bool]) {
     for (service, _) in plan.services.iter().zip(ran).rev().filter(|(_, ran)| !**ran) {
-        if let Err(error) = stop(home, service, false) {
+        if let Err(error) = stop(cluster_dir, service, false) {
             tracing::warn!(service = service.name, %error, "a service that was started does not end");
         }
     }
 }
 
 /// Starts what does not run, and waits until everything works. `up` counts the services that do.
-async fn bring_up(home: &Home, plan: &Plan, cluster: &Cluster, (mount, up): (bool, &Cell<u64>)) -> Result<(), Failure> {
+async fn bring_up(
+    cluster_dir: &ClusterDir,
+    plan: &Plan,
+    cluster: &Cluster,
+    (mount, up): (bool, &Cell<u64>),
+) -> Result<(), Failure> {
     let deadline = Instant::now() + UP_TIMEOUT;
     // Management first: what it says when it fails is what matters then.
     for group in [&[Kind::Mgmtd][..], &[Kind::Meta, Kind::Storage]] {
         let services: Vec<&ServicePlan> = plan.services.iter().filter(|s| group.contains(&s.kind)).collect();
         let mut started = Vec::new();
         for service in &services {
-            let running = matches!(state(home, service), ServiceState::Running(_));
-            started.push(if running { None } else { Some(start(home, plan, service)?) });
+            let running = matches!(state(cluster_dir, service), ServiceState::Running(_));
+            started.push(if running { None } else { Some(start(cluster_dir, plan, service)?) });
         }
         for (service, started) in services.iter().zip(&mut started) {
-            await_service(home, plan, cluster, service, started.as_mut(), deadline).await?;
+            await_service(cluster_dir, plan, cluster, service, started.as_mut(), deadline).await?;
             up.set(up.get() + 1);
         }
     }
-    await_all(home, plan, cluster, deadline).await?;
+    await_all(cluster_dir, plan, cluster, deadline).await?;
     let groups = cluster.map().await?.groups;
     for (kind, wished) in [(TargetKind::Storage, plan.mirror), (TargetKind::Meta, plan.spares() > 0)] {
         if wished && !groups.iter().any(|group| group.kind == kind) {
@@ -207,34 +213,41 @@ async fn bring_up(home: &Home, plan: &Plan, cluster: &Cluster, (mount, up): (boo
             cluster.order_groups(order).await?;
         }
     }
-    let mounts =
-        plan.of(Kind::Mount).filter(|service| mount && !matches!(state(home, service), ServiceState::Running(_)));
+    let mounts = plan
+        .of(Kind::Mount)
+        .filter(|service| mount && !matches!(state(cluster_dir, service), ServiceState::Running(_)));
     // After a restart metadata waits that long for clients that died with it.
     let deadline = deadline + Duration::from_millis(cluster.map().await?.settings.session_timeout_ms.into());
     for service in mounts {
-        let mut started = start(home, plan, service)?;
-        await_service(home, plan, cluster, service, Some(&mut started), deadline).await?;
+        let mut started = start(cluster_dir, plan, service)?;
+        await_service(cluster_dir, plan, cluster, service, Some(&mut started), deadline).await?;
     }
     Ok(())
 }
 
-async fn report(home: &Home, plan: &Plan, cluster: &Cluster, mount: bool, output: Output) -> Result<(), Failure> {
+async fn report(
+    cluster_dir: &ClusterDir,
+    plan: &Plan,
+    cluster: &Cluster,
+    mount: bool,
+    output: Output,
+) -> Result<(), Failure> {
     let rest = plan.of(Kind::Mgmtd).find_map(|service| service.rest);
     let report = Report {
-        dir: home.dir().to_path_buf(),
+        dir: cluster_dir.dir().to_path_buf(),
         mount: mount.then(|| plan.mount.clone()),
         mgmt: plan.mgmt()?.to_string(),
         rest: rest.map(|rest| format!("http://{rest}/api/v1")),
         page: rest.map(|rest| format!("http://{rest}/")),
-        secret: home.secret(),
-        services: collect(home, plan, Some(cluster)).await,
+        secret: cluster_dir.secret(),
+        services: collect(cluster_dir, plan, Some(cluster)).await,
         targets: health_df::collect(cluster).await?,
     };
     if output != Output::Table {
         return show(output, &report, |_| String::new()).map(|_| ());
     }
     let mut text = health_df::render(&report.targets);
-    let dir = home.dir().display();
+    let dir = cluster_dir.dir().display();
     text += &match &report.mount {
         Some(mount) => format!("\nThe cluster in {dir} is up and mounted at {}.\n", mount.display()),
         None => format!("\nThe cluster in {dir} is up (management at {}).\n", report.mgmt),

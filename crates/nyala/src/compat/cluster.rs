@@ -2,8 +2,8 @@
 
 //! Which cluster an old command is about: `--mount=PATH`, `--cfgFile=FILE` in the old form, or what Nyala's own commands would ask.
 
+use super::command_line::CommandLine;
 use super::config_file::ConfigFile;
-use super::words::Words;
 use crate::cluster::{Cluster, ClusterArgs, Way};
 use crate::config::DEFAULT_SECRET;
 use crate::exit::Failure;
@@ -20,9 +20,9 @@ struct Variables {
 }
 
 /// As for Nyala's own commands.
-pub fn arguments(words: &Words) -> Result<ClusterArgs, Failure> {
+pub fn arguments(line: &CommandLine) -> Result<ClusterArgs, Failure> {
     let mut args = Variables::try_parse_from(["nyala"]).map_err(|error| Failure::usage(error.to_string()))?.cluster;
-    if let Some(file) = words.value("cfgFile").or_else(|| words.value("cfgfile")) {
+    if let Some(file) = line.value("cfgFile").or_else(|| line.value("cfgfile")) {
         let old = ConfigFile::read(Path::new(file))?;
         let host =
             old.value("sysMgmtdHost").ok_or_else(|| Failure::config(format!("{file}: sysMgmtdHost is not set")))?;
@@ -33,9 +33,9 @@ pub fn arguments(words: &Words) -> Result<ClusterArgs, Failure> {
 }
 
 /// The cluster.
-pub fn find(words: &Words) -> Result<Cluster, Failure> {
-    let args = arguments(words)?;
-    match words.value("mount") {
+pub fn find(line: &CommandLine) -> Result<Cluster, Failure> {
+    let args = arguments(line)?;
+    match line.value("mount") {
         Some(mount) => match args.find_for(Path::new(mount))? {
             Way::Cluster(cluster, _) => Ok(cluster),
             Way::Mount { why, .. } => Err(why),
@@ -50,7 +50,7 @@ pub fn title(node: &Node) -> String {
 }
 
 /// Where a target is: `101 @ name [ID: n]`; a metadata server is its node, `name [ID: n]`.
-pub fn place(map: &ClusterMap, id: TargetId) -> String {
+pub fn target_text(map: &ClusterMap, id: TargetId) -> String {
     let is_meta = map.target(id).is_some_and(|target| target.kind == TargetKind::Meta);
     match map.node_of(id) {
         Some(node) if is_meta => title(node),
@@ -91,8 +91,8 @@ pub fn numbers(kind: TargetKind) -> &'static str {
 }
 
 /// `--nodetype=meta|storage`.
-pub fn kind(words: &Words) -> Result<TargetKind, Failure> {
-    match words.need("nodetype", "meta|storage")?.to_ascii_lowercase().as_str() {
+pub fn kind(line: &CommandLine) -> Result<TargetKind, Failure> {
+    match line.need("nodetype", "meta|storage")?.to_ascii_lowercase().as_str() {
         "meta" | "metadata" => Ok(TargetKind::Meta),
         "storage" => Ok(TargetKind::Storage),
         other => Err(Failure::usage(format!("Invalid or missing node type: {other}; possible: meta, storage"))),
@@ -127,10 +127,13 @@ pub(super) mod tests {
         assert_eq!(numbered(&map, TargetKind::Meta, 12), Ok(TargetId(2)));
         assert!(numbered(&map, TargetKind::Meta, 2).unwrap_err().message.contains("no metadata node 2"));
         assert!(numbered(&map, TargetKind::Storage, 2).unwrap_err().message.contains("no storage target 2"));
-        assert_eq!((number(&map.targets[1]).as_str(), place(&map, TargetId(2)).as_str()), ("12", "meta12 [ID: 12]"));
+        assert_eq!(
+            (number(&map.targets[1]).as_str(), target_text(&map, TargetId(2)).as_str()),
+            ("12", "meta12 [ID: 12]")
+        );
         let map = crate::command::mirror_list::tests::mirrored();
         assert_eq!(numbered(&map, TargetKind::Storage, 201), Ok(TargetId(201)));
         assert_eq!(number(&map.targets[1]), "201");
-        assert_eq!(place(&map, TargetId(201)), "201 @ storage2 [ID: 2]");
+        assert_eq!(target_text(&map, TargetId(201)), "201 @ storage2 [ID: 2]");
     }
 }

@@ -3,7 +3,7 @@
 //! `beegfs-df`: space and inodes of metadata and storage targets.
 
 use super::table::right_aligned;
-use super::{cluster, words::Words};
+use super::{cluster, command_line::CommandLine};
 use crate::command::health_df::{TargetSpace, collect};
 use crate::exit::Outcome;
 use crate::output::print;
@@ -23,10 +23,10 @@ const HEADS: [(&str, usize); 8] = [
 ];
 
 /// Prints both tables.
-pub fn run(words: &Words) -> Outcome {
-    words.only(&[], "")?;
+pub fn run(line: &CommandLine) -> Outcome {
+    line.only(&[], "")?;
     let (spaces, map) = block_on(async {
-        let cluster = cluster::find(words)?;
+        let cluster = cluster::find(line)?;
         Ok((collect(&cluster).await?, cluster.map().await?))
     })?;
     // A metadata server has its node's number here, as everywhere.
@@ -38,7 +38,7 @@ pub fn run(words: &Words) -> Outcome {
 
 fn rows(spaces: &[TargetSpace], kind: TargetKind, numbers: &dyn Fn(&TargetSpace) -> String) -> Vec<Vec<String>> {
     let row = |space: &TargetSpace| {
-        let mut row = vec![numbers(space), crate::command::words::word(&space.capacity_pool)];
+        let mut row = vec![numbers(space), crate::command::json_name::json_name(&space.capacity_pool)];
         match space.capacity {
             Some(c) => row.extend([
                 human_bytes(c.total_bytes),

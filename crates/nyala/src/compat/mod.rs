@@ -10,6 +10,7 @@
 //! **Failure model.** As of the commands that do the work. Exit code: 0, or 1 for everything that went wrong, as scripts expect.
 
 mod cluster;
+mod command_line;
 mod config_file;
 mod ctl;
 mod df;
@@ -21,13 +22,12 @@ mod notice;
 mod servers;
 mod setup;
 mod table;
-mod words;
 
 use crate::exit::{Failure, Outcome};
+use command_line::CommandLine;
 use names::NAMES;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
-use words::Words;
 
 /// The name under which the program was called, if it is one of them.
 pub fn called_as(argv0: &OsStr) -> Option<&'static str> {
@@ -40,10 +40,10 @@ pub fn run(name: &'static str, args: &[OsString]) -> Outcome {
     let args: Option<Vec<String>> = args.iter().map(|arg| arg.to_str().map(str::to_owned)).collect();
     let args = args.ok_or_else(|| Failure::usage("the arguments are not text in UTF-8"))?;
     match name {
-        "beegfs-ctl" => ctl::run(&Words::of(&args)),
-        "beegfs-df" => df::run(&Words::of(&args)),
-        "beegfs-net" => servers::net(&Words::of(&args)),
-        "beegfs-check-servers" => servers::check(&Words::of(&args)),
+        "beegfs-ctl" => ctl::run(&CommandLine::of(&args)),
+        "beegfs-df" => df::run(&CommandLine::of(&args)),
+        "beegfs-net" => servers::net(&CommandLine::of(&args)),
+        "beegfs-check-servers" => servers::check(&CommandLine::of(&args)),
         _ => setup::run(name, &args),
     }
 }

@@ -2,7 +2,7 @@
 
 //! `beegfs-net` and `beegfs-check-servers`: which address of each server answers.
 
-use super::{cluster, words::Words};
+use super::{cluster, command_line::CommandLine};
 use crate::cluster::ask_node;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::print;
@@ -18,10 +18,10 @@ const ROLES: [(Role, &str, &str); 3] = [
 
 type Reached = (Node, Option<SocketAddr>);
 
-fn ask(words: &Words) -> Result<Vec<Reached>, Failure> {
-    words.only(&[], "")?;
+fn ask(line: &CommandLine) -> Result<Vec<Reached>, Failure> {
+    line.only(&[], "")?;
     block_on(async {
-        let cluster = cluster::find(words)?;
+        let cluster = cluster::find(line)?;
         let mut all = Vec::new();
         for node in cluster.map().await?.nodes {
             let answer = ask_node(&node.addresses, &cluster.handshake()).await;
@@ -32,8 +32,8 @@ fn ask(words: &Words) -> Result<Vec<Reached>, Failure> {
 }
 
 /// Prints the connections of this host to each server.
-pub fn net(words: &Words) -> Outcome {
-    print(&net_text(&ask(words)?))
+pub fn net(line: &CommandLine) -> Outcome {
+    print(&net_text(&ask(line)?))
 }
 
 fn net_text(nodes: &[Reached]) -> String {
@@ -49,8 +49,8 @@ fn net_text(nodes: &[Reached]) -> String {
 }
 
 /// Prints which servers are reachable; exit code 1 if one is not.
-pub fn check(words: &Words) -> Outcome {
-    let nodes = ask(words)?;
+pub fn check(line: &CommandLine) -> Outcome {
+    let nodes = ask(line)?;
     print(&check_text(&nodes))?;
     Ok(if nodes.iter().all(|(_, reached)| reached.is_some()) { Exit::Ok } else { Exit::Failed })
 }

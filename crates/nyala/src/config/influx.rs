@@ -3,7 +3,7 @@
 //! Which database the settings of the monitoring service name.
 
 use crate::exit::Failure;
-use nyala_mon::{InfluxConfig, Place, Url};
+use nyala_mon::{InfluxConfig, InfluxDestination, Url};
 use std::path::PathBuf;
 
 /// The keys that begin with `influx-`.
@@ -25,7 +25,7 @@ pub struct InfluxKeys {
 }
 
 /// Where points are written: version 2 where a bucket is named, else version 1.
-pub fn place(keys: &InfluxKeys) -> Result<Option<InfluxConfig>, Failure> {
+pub fn influx_config(keys: &InfluxKeys) -> Result<Option<InfluxConfig>, Failure> {
     let v1 = keys.user.is_some() || keys.password_file.is_some() || keys.database.is_some();
     let v2 = keys.org.is_some() || keys.bucket.is_some() || keys.token_file.is_some();
     let Some(url) = &keys.url else {
@@ -33,8 +33,8 @@ pub fn place(keys: &InfluxKeys) -> Result<Option<InfluxConfig>, Failure> {
         return if v1 || v2 { Err(Failure::config(idle)) } else { Ok(None) };
     };
     let url: Url = url.parse().map_err(|error: nyala_mon::UrlError| Failure::config(format!("influx-url: {error}")))?;
-    let place = match (&keys.org, &keys.bucket, &keys.token_file) {
-        (None, None, None) => Place::Database {
+    let destination = match (&keys.org, &keys.bucket, &keys.token_file) {
+        (None, None, None) => InfluxDestination::Database {
             name: keys.database.clone().unwrap_or_else(|| "nyala".to_owned()),
             user: match (&keys.user, &keys.password_file) {
                 (Some(user), Some(file)) => Some((user.clone(), file.clone())),
@@ -43,7 +43,7 @@ pub fn place(keys: &InfluxKeys) -> Result<Option<InfluxConfig>, Failure> {
             },
         },
         (Some(org), Some(bucket), Some(token_file)) if !v1 => {
-            Place::Bucket { org: org.clone(), bucket: bucket.clone(), token_file: token_file.clone() }
+            InfluxDestination::Bucket { org: org.clone(), bucket: bucket.clone(), token_file: token_file.clone() }
         }
         _ if v1 => {
             let both = "influx-database, -user and -password-file are for InfluxDB 1, influx-org, -bucket and -token-file for 2: take one of them";
@@ -51,5 +51,5 @@ pub fn place(keys: &InfluxKeys) -> Result<Option<InfluxConfig>, Failure> {
         }
         _ => return Err(Failure::config("InfluxDB 2 needs influx-org, influx-bucket and influx-token-file")),
     };
-    Ok(Some(InfluxConfig { url, place }))
+    Ok(Some(InfluxConfig { url, destination }))
 }

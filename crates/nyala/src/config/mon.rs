@@ -2,7 +2,7 @@
 
 //! Settings of the monitoring service.
 
-use super::influx::{InfluxKeys, place};
+use super::influx::{InfluxKeys, influx_config};
 use super::meta::need_mgmt;
 use super::{DEFAULT_SECRET, MON_PORT, settings};
 use crate::exit::Failure;
@@ -101,7 +101,7 @@ impl MonSettings {
             memory: self.memory.map_or(128 << 20, |size| size.0 as usize),
             disk: self.disk.map_or(512 << 20, |size| size.0),
         };
-        let influx = place(&InfluxKeys {
+        let influx = influx_config(&InfluxKeys {
             url: self.influx_url,
             database: self.influx_database,
             user: self.influx_user,
@@ -128,7 +128,7 @@ impl MonSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nyala_mon::Place;
+    use nyala_mon::InfluxDestination;
 
     fn read(text: &str) -> Result<MonConfig, Failure> {
         toml::from_str::<MonSettings>(&format!("mgmt = \"127.0.0.1\"\n{text}")).unwrap().resolve()
@@ -138,9 +138,9 @@ mod tests {
     fn a_database_of_either_version() {
         assert!(read("").unwrap().influx.is_none());
         let v1 = read("influx-url = \"http://db:8086\"").unwrap().influx.unwrap();
-        assert!(matches!(v1.place, Place::Database { name, user: None } if name == "nyala"));
+        assert!(matches!(v1.destination, InfluxDestination::Database { name, user: None } if name == "nyala"));
         let v2 = "influx-url = \"http://db\"\ninflux-org = \"o\"\ninflux-bucket = \"b\"\ninflux-token-file = \"/t\"";
-        assert!(matches!(read(v2).unwrap().influx.unwrap().place, Place::Bucket { .. }));
+        assert!(matches!(read(v2).unwrap().influx.unwrap().destination, InfluxDestination::Bucket { .. }));
         for (text, why) in [
             ("influx-org = \"o\"", "influx-url"),
             ("influx-url = \"https://db\"", "proxy"),

@@ -5,7 +5,7 @@
 use crate::exit::Failure;
 use crate::units::Size;
 use nyala_raid::level::text;
-use nyala_storage::{DrivePlace, SetSpec, TargetSpec};
+use nyala_storage::{DriveLocation, SetSpec, TargetSpec};
 use nyala_wire::TargetId;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -116,7 +116,7 @@ pub struct SetShape {
 impl SetShape {
     /// A set of this shape on these drives.
     pub fn spec(&self, drives: &[String], spares: Vec<PathBuf>) -> Result<SetSpec, String> {
-        let drives = drives.iter().map(|drive| drive.parse::<DrivePlace>()).collect::<Result<_, _>>();
+        let drives = drives.iter().map(|drive| drive.parse::<DriveLocation>()).collect::<Result<_, _>>();
         let drives = drives.map_err(|error| error.to_string())?;
         if let Some(spare) = spares.iter().find(|spare| spare.to_string_lossy().contains("://")) {
             return Err(format!("{} is of another host; spares are directories of this host", spare.display()));

@@ -3,7 +3,7 @@
 //! What a walk asks: the cluster, or the mount where only that may ask. Failure model: see the parent module.
 
 use super::mounted::{self, Named, in_mount};
-use crate::cluster::{LastClient, Place, Way, through_mount};
+use crate::cluster::{LastClient, PathLocation, Way, through_mount};
 use crate::exit::{Failure, io};
 use futures_util::StreamExt;
 use nyala_client::{Client, Error as ClientError};
@@ -63,20 +63,20 @@ impl Tree {
     }
 
     async fn first(&self, way: &Way, path: &Path) -> Result<Named, Failure> {
-        let place = match way {
-            Way::Cluster(_, place) => place.clone(),
-            Way::Mount { path, mountpoint, .. } => Place::Mounted(path.clone(), mountpoint.clone()),
+        let location = match way {
+            Way::Cluster(_, location) => location.clone(),
+            Way::Mount { path, mountpoint, .. } => PathLocation::Mounted(path.clone(), mountpoint.clone()),
         };
-        let (inode, kind) = match (self, place) {
-            (Tree::Cluster(client), Place::InRoot(path)) => {
+        let (inode, kind) = match (self, location) {
+            (Tree::Cluster(client), PathLocation::InRoot(path)) => {
                 let attr = client.resolve(path.as_os_str().as_bytes(), false).await?;
                 (attr.inode, attr.kind)
             }
-            (_, Place::Mounted(at, mountpoint)) => {
+            (_, PathLocation::Mounted(at, mountpoint)) => {
                 let named = mounted::at(&at, &mountpoint, false)?;
                 (named.inode, named.kind)
             }
-            (Tree::Mount { .. }, Place::InRoot(_)) => return Err(Failure::failed("it is on no mount")),
+            (Tree::Mount { .. }, PathLocation::InRoot(_)) => return Err(Failure::failed("it is on no mount")),
         };
         Ok(Named { path: path.to_owned(), inode, kind })
     }

@@ -20,7 +20,7 @@ use std::time::Duration;
 /// Passes over what looked wrong, while it changes.
 const LOOKS: u32 = 3;
 /// Findings that are kept; of more the rest is counted.
-const KEPT: usize = 10_000;
+const MAX_FINDINGS: usize = 10_000;
 
 /// How a check goes about it.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub async fn check(ask: &Rc<Ask>, options: &Options) -> Result<(Vec<Finding>, Fs
     let scratch = || Box::new(TempFiles::of(&options.temp));
     let mut pass = Pass::new(ask.map(), scratch(), options.memory);
     let mut unchecked = scan(ask, &mut pass, None, &mut Progress::of("first look", &ask.doing)).await?;
-    let first = pass.finish(KEPT).map_err(io("cannot sort what the servers say"))?;
+    let first = pass.finish(MAX_FINDINGS).map_err(io("cannot sort what the servers say"))?;
     let mut suspects = Suspects::of(&first.findings);
     for _ in 0..LOOKS {
         if suspects.is_empty() {
@@ -50,13 +50,13 @@ pub async fn check(ask: &Rc<Ask>, options: &Options) -> Result<(Vec<Finding>, Fs
         let only = suspects.inodes();
         let mut pass = Pass::again(ask.map(), scratch(), options.memory, only.clone(), &first.servers);
         unchecked.extend(scan(ask, &mut pass, Some(&only), &mut Progress::of("second look", &ask.doing)).await?);
-        suspects.again(&pass.finish(KEPT).map_err(io("cannot sort what the servers say"))?);
+        suspects.again(&pass.finish(MAX_FINDINGS).map_err(io("cannot sort what the servers say"))?);
     }
     let (mut confirmed, unsettled) = suspects.end();
     let mut more = first.more;
     if options.mirrors {
         let (differ, unfinished) = mirrors::compare(ask, &mut Progress::of("mirrors", &ask.doing)).await;
-        let (findings, further) = compare_mirrors(ask.map(), &differ, KEPT);
+        let (findings, further) = compare_mirrors(ask.map(), &differ, MAX_FINDINGS);
         confirmed.extend(findings);
         unchecked.extend(unfinished);
         more += further;

@@ -12,7 +12,7 @@ use nyala_wire::{GroupId, TargetId};
 use std::ops::Range;
 
 /// Bytes that a member gets with one request.
-const AT_ONCE: usize = 1 << 20;
+const BATCH_BYTES: usize = 1 << 20;
 
 /// That a copy was done does not say that another member had anything: so it is looked at.
 pub async fn copy_from_mirror(
@@ -22,8 +22,8 @@ pub async fn copy_from_mirror(
     file: ChunkFileId,
     range: Range<u64>,
 ) -> Result<(), Failure> {
-    for from in range.clone().step_by(AT_ONCE) {
-        let len = (range.end - from).min(AT_ONCE as u64).next_multiple_of(BLOCK_BYTES);
+    for from in range.clone().step_by(BATCH_BYTES) {
+        let len = (range.end - from).min(BATCH_BYTES as u64).next_multiple_of(BLOCK_BYTES);
         ask.client.repair_copy(group, file, (from, len as u32), target).await?;
     }
     let (listed, _) = ask.list(target, file).await?;
@@ -59,8 +59,8 @@ pub async fn copy_from_primary(
 ) -> Result<(), Failure> {
     still_primary(ask, group, primary).await?;
     for range in ranges {
-        for from in range.clone().step_by(AT_ONCE) {
-            let len = (range.end - from).min(AT_ONCE as u64);
+        for from in range.clone().step_by(BATCH_BYTES) {
+            let len = (range.end - from).min(BATCH_BYTES as u64);
             ask.client.repair_copy(group, file, (from, len as u32), member).await?;
         }
     }

@@ -35,7 +35,10 @@ impl Run {
     }
 
     /// Does the work and tells of it meanwhile.
-    pub async fn told(&self, work: impl Future<Output = Result<FsckReport, Failure>>) -> Result<FsckReport, Failure> {
+    pub async fn report_during(
+        &self,
+        work: impl Future<Output = Result<FsckReport, Failure>>,
+    ) -> Result<FsckReport, Failure> {
         // First of all, so that it is written down once: what comes later finds it there.
         self.send(one_line(&self.doing.get().line()), false).await;
         let done = tokio::select! {

@@ -4,7 +4,7 @@
 
 use super::Root;
 use crate::cluster::{Cluster, ask_node};
-use crate::command::words::word;
+use crate::command::json_name::json_name;
 use crate::exit::{Failure, io};
 use if_addrs::{IfAddr, Interface as Known};
 use nyala_tune::facts::{Interface, Node};
@@ -61,7 +61,7 @@ pub fn sharing_subnets(interfaces: &[Interface]) -> Vec<String> {
 
 /// How a server is called in what is shown, as in `storage s1 [ID: 3]`.
 pub fn server_name(node: &MapNode) -> String {
-    format!("{} {} [ID: {}]", word(&node.role), node.alias, node.id)
+    format!("{} {} [ID: {}]", json_name(&node.role), node.alias, node.id)
 }
 
 /// The addresses of this host; none where the kernel does not say.

@@ -60,7 +60,7 @@ impl MountFlags {
     }
 
     /// Several `-o` together; later ones win.
-    pub fn together(all: &[MountFlags]) -> MountFlags {
+    pub fn merged(all: &[MountFlags]) -> MountFlags {
         all.iter().fold(MountFlags::default(), |sum, next| MountFlags {
             read_only: sum.read_only || next.read_only,
             nosuid: sum.nosuid || next.nosuid,

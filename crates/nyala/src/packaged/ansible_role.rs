@@ -3,7 +3,7 @@
 //! What the Ansible role has the program do: its command lines are read by the real parser, `nyala setup` plans what they ask for with the role's
 //! defaults, and the settings files that come of it are read as the services read them.
 
-use super::expressions::words;
+use super::expressions::expanded;
 use super::parse;
 use crate::cli::Command;
 use crate::config;
@@ -80,11 +80,11 @@ fn setups(root: &Path) -> Vec<Vec<String>> {
     let tasks = MAIN.split("- name: ").filter(|task| task.contains("nyala_role: "));
     let line = |task: &str| {
         let mut variables = variables(&value(task, "nyala_role"), root);
-        variables["nyala_flags"] = words(&value(task, "nyala_flags"), &variables).into();
+        variables["nyala_flags"] = expanded(&value(task, "nyala_flags"), &variables).into();
         for name in ["nyala_common", "nyala_set"] {
-            variables[name] = words(&value(SERVICE, name), &variables).into();
+            variables[name] = expanded(&value(SERVICE, name), &variables).into();
         }
-        words(&value(SERVICE, "argv"), &variables)
+        expanded(&value(SERVICE, "argv"), &variables)
     };
     tasks.map(line).collect()
 }
@@ -144,7 +144,7 @@ fn the_role_asks_and_mirrors_with_commands_that_there_are() {
         for kind in ["storage", "meta"] {
             let mut variables = variables("", root);
             variables["item"] = kind.into();
-            let command = parse(&words(&line, &variables)).command;
+            let command = parse(&expanded(&line, &variables)).command;
             assert!(matches!(command, Command::Target(_) | Command::Mirror(_)), "{line}");
         }
     }

@@ -7,7 +7,7 @@ use minijinja::value::{Serde, ValueKind};
 use minijinja::{Environment, UndefinedBehavior, Value};
 
 /// Words of a YAML value: an expression in quotes, or a list whose items are words or expressions.
-pub fn words(value: &str, variables: &serde_json::Value) -> Vec<String> {
+pub fn expanded(value: &str, variables: &serde_json::Value) -> Vec<String> {
     let value = value.trim();
     if let Some(inner) = value.trim_matches('"').trim().strip_prefix("{{") {
         return evaluate(inner.strip_suffix("}}").unwrap(), variables);
@@ -16,7 +16,7 @@ pub fn words(value: &str, variables: &serde_json::Value) -> Vec<String> {
     let list = list.unwrap_or_else(|| panic!("neither a list nor an expression: {value}"));
     let items = list.split(", ").map(str::trim).filter(|item| !item.is_empty());
     let unquoted = |item: &str| vec![item.trim_matches(['"', '\'']).to_owned()];
-    items.flat_map(|item| if item.contains("{{") { words(item, variables) } else { unquoted(item) }).collect()
+    items.flat_map(|item| if item.contains("{{") { expanded(item, variables) } else { unquoted(item) }).collect()
 }
 
 fn evaluate(expression: &str, variables: &serde_json::Value) -> Vec<String> {
@@ -46,7 +46,7 @@ fn expressions_become_words() {
         "a": ["1", "2"], "none": [], "start": true, "role": "client",
         "hosts": {"node01": {"address": "10.0.0.1"}, "node02": {}}, "settings": {"client": {"y": "2", "x": "1"}},
     });
-    let said = |value: &str| words(value, &variables).join(" ");
+    let said = |value: &str| expanded(value, &variables).join(" ");
     assert_eq!(said("[x, --y, \"{{ role }}\"]"), "x --y client");
     assert_eq!(said("\"{{ ['x'] + a + ['z'] }}\""), "x 1 2 z");
     assert_eq!(said("\"{{ (['--s'] if start | bool else []) + ['--t'] | product(a) | flatten }}\""), "--s --t 1 --t 2");
@@ -56,5 +56,5 @@ fn expressions_become_words() {
     assert_eq!(said(sets), "--set x=1 --set y=2");
     assert_eq!(said("[\"{{ hosts['node01'].address | default('none') }}\"]"), "10.0.0.1");
     assert_eq!(said("[\"{{ hosts['node02'].address | default('none') }}\"]"), "none");
-    assert!(std::panic::catch_unwind(|| words("\"{{ unknown + ['x'] }}\"", &serde_json::json!({}))).is_err());
+    assert!(std::panic::catch_unwind(|| expanded("\"{{ unknown + ['x'] }}\"", &serde_json::json!({}))).is_err());
 }

@@ -59,7 +59,7 @@ mod tests {
             pace.note(far + minute, total / 1300);
             let (_, message) = fitting(80, pace.line(what, unit, Some(total)), pace.brief(what, unit, total));
             assert!(LINE_COLUMNS + message.chars().count() <= 80, "{message}");
-            assert!(message.ends_with(" left") || pace.left(total).is_none(), "{message}");
+            assert!(message.ends_with(" left") || pace.remaining(total).is_none(), "{message}");
         }
         assert_eq!(fitting(80, "l".repeat(52), "b".into()), (true, "l".repeat(52)));
         assert_eq!(fitting(80, "l".repeat(53), "b".into()), (true, "b".into()));

@@ -35,7 +35,7 @@ pub struct Shown {
     bar: ProgressBar,
     in_log: bool,
     began: Instant,
-    told: Instant,
+    last_line: Instant,
     has_bar: bool,
 }
 
@@ -49,7 +49,7 @@ impl Default for Shown {
         let bar = ProgressBar::with_draw_target(None, target);
         bar.set_style(style(LINE));
         let now = Instant::now();
-        Shown { bar, in_log, began: now, told: now, has_bar: false }
+        Shown { bar, in_log, began: now, last_line: now, has_bar: false }
     }
 }
 
@@ -62,8 +62,8 @@ impl Shown {
     /// Shows a line, if it is time for one; and a bar, where the part that is done is known.
     pub fn tell(&mut self, line: impl FnOnce() -> String, part: Option<Part>) {
         if self.in_log {
-            if self.told.elapsed() >= IN_LOG {
-                self.told = Instant::now();
+            if self.last_line.elapsed() >= IN_LOG {
+                self.last_line = Instant::now();
                 tracing::info!("so far: {}", line());
             }
             return;

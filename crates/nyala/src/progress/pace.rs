@@ -68,7 +68,7 @@ impl Pace {
     }
 
     /// How long the rest takes at this rate; `None` while nobody can say.
-    pub fn left(&self, total: u64) -> Option<Duration> {
+    pub fn remaining(&self, total: u64) -> Option<Duration> {
         let (rate, (_, done)) = (self.rate().filter(|rate| *rate > 0.0)?, self.looks.back()?);
         let seconds = total.saturating_sub(*done) as f64 / rate;
         (seconds < FARTHEST.as_secs_f64()).then(|| Duration::from_secs_f64(seconds))
@@ -86,7 +86,7 @@ impl Pace {
         if let Some(rate) = self.rate() {
             line += &format!(", {}", unit.a_second(rate));
         }
-        if let Some(left) = total.and_then(|total| self.left(total)) {
+        if let Some(left) = total.and_then(|total| self.remaining(total)) {
             line += &format!(", about {} left", duration(left));
         }
         line
@@ -100,7 +100,7 @@ impl Pace {
         if let Some(rate) = self.rate() {
             line += &format!(", {}", unit.a_second(rate));
         }
-        if let Some(left) = self.left(total) {
+        if let Some(left) = self.remaining(total) {
             line += &format!(", {} left", duration(left));
         }
         line

@@ -45,7 +45,7 @@ pub struct MountArgs {
 impl MountArgs {
     /// Logging flags with what `-o` says about them.
     pub fn log(&self, log: &LogArgs) -> LogArgs {
-        let flags = MountFlags::together(&self.options);
+        let flags = MountFlags::merged(&self.options);
         // The daemon's is its standard error as well. The command that only waits for it writes to its own.
         let log_file = daemon::log_file().or_else(|| log.log_file.clone().filter(|_| self.foreground));
         LogArgs { log_level: flags.log_level.or_else(|| log.log_level.clone()), log_file, ..log.clone() }
@@ -81,7 +81,7 @@ fn read_options(text: &str) -> Result<MountFlags, String> {
 
 /// Mounts; returns when the mount works, or, in the foreground, when it has ended.
 pub fn run(args: MountArgs) -> Outcome {
-    let flags = MountFlags::together(&args.options);
+    let flags = MountFlags::merged(&args.options);
     if flags.remount {
         return remount(&args.mountpoint, &flags).map(|()| Exit::Ok);
     }

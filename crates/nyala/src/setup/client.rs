@@ -14,16 +14,16 @@ use std::path::{Path, PathBuf};
 use toml::Value;
 
 /// Where a host has what mounts need.
-struct Places {
+struct HostFiles {
     /// The table of file systems.
     fstab: PathBuf,
     /// How mount(8) finds us.
     helper: PathBuf,
 }
 
-impl Places {
-    fn of_this_host() -> Places {
-        Places { fstab: "/etc/fstab".into(), helper: "/sbin/mount.fuse.nyala".into() }
+impl HostFiles {
+    fn of_this_host() -> HostFiles {
+        HostFiles { fstab: "/etc/fstab".into(), helper: "/sbin/mount.fuse.nyala".into() }
     }
 }
 
@@ -40,10 +40,10 @@ pub fn secret_is_there(file: &Path) -> Result<(), Failure> {
 
 /// Plans it.
 pub fn client(args: &ClientSetup) -> Result<Plan, Failure> {
-    planned(args, &Places::of_this_host())
+    planned(args, &HostFiles::of_this_host())
 }
 
-fn planned(args: &ClientSetup, places: &Places) -> Result<Plan, Failure> {
+fn planned(args: &ClientSetup, files: &HostFiles) -> Result<Plan, Failure> {
     let config = args.common.config.clone().unwrap_or_else(|| Path::new(CONFIG_DIR).join("client.toml"));
     let mut keys: Vec<(String, Value)> = Vec::new();
     let texts = |hosts: &Hosts| hosts.0.iter().map(|host| Value::String(host.to_string())).collect();
@@ -72,7 +72,7 @@ fn planned(args: &ClientSetup, places: &Places) -> Result<Plan, Failure> {
         plan.steps.push(Step::Write { path: config, text, mode: 0o644, shown, replaces: old.is_some() });
     }
     match &args.mount {
-        Some(at) => mount(&mut plan, at, &mgmt, &secret, args, places)?,
+        Some(at) => mount(&mut plan, at, &mgmt, &secret, args, files)?,
         None if args.common.start => return Err(Failure::usage("--start mounts: give --mount DIR as well")),
         None => plan.next.push("nyala health check".into()),
     }
@@ -85,7 +85,7 @@ fn mount(
     mgmt: &Hosts,
     secret: &Path,
     args: &ClientSetup,
-    places: &Places,
+    files: &HostFiles,
 ) -> Result<(), Failure> {
     let (Some(point), true) = (at.to_str(), at.is_absolute()) else {
         return Err(Failure::usage(format!("{}: a mount point begins with / and is UTF-8", at.display())));
@@ -99,12 +99,12 @@ fn mount(
     crate::mount::MountFlags::default().add(&options, false).map_err(Failure::usage)?;
     let [source, point, options] = [&format!("{mgmt}:/"), point, &options].map(nyala_tune::fstab::escape);
     let line = format!("{source} {point} fuse.nyala {options} 0 0");
-    if fstab::is_to_be_added(&places.fstab, &line)? {
-        plan.steps.push(Step::Fstab { path: places.fstab.clone(), line });
+    if fstab::is_to_be_added(&files.fstab, &line)? {
+        plan.steps.push(Step::Fstab { path: files.fstab.clone(), line });
     }
     let own = std::env::current_exe().map_err(io("this program's file"))?;
-    if !helper_is_there(&places.helper, &own)? {
-        plan.steps.push(Step::Link { path: places.helper.clone(), to: own });
+    if !helper_is_there(&files.helper, &own)? {
+        plan.steps.push(Step::Link { path: files.helper.clone(), to: own });
     }
     let mounted = crate::mount::table::at(at)?.is_some();
     if !mounted && !at.is_dir() {
@@ -155,8 +155,8 @@ mod tests {
             secret: Some(dir.path().join("secret")),
             ..Default::default()
         };
-        let places = Places { fstab: dir.path().join("fstab"), helper: dir.path().join("mount.fuse.nyala") };
-        let client = |args: &ClientSetup| planned(args, &places);
+        let files = HostFiles { fstab: dir.path().join("fstab"), helper: dir.path().join("mount.fuse.nyala") };
+        let client = |args: &ClientSetup| planned(args, &files);
         let args = ClientSetup { common, options: "_netdev".into(), ..Default::default() };
         assert!(client(&args).unwrap_err().message.contains("--mgmt"));
         let args = ClientSetup { mgmt: Some("127.0.0.1,[::1]:9".parse().unwrap()), ..args };
@@ -173,31 +173,31 @@ mod tests {
         let plan = at("/nonexistent/x", "_netdev").unwrap();
         let secret = dir.path().join("secret");
         let line = format!("127.0.0.1,[::1]:9:/ /nonexistent/x fuse.nyala _netdev,secret={} 0 0", secret.display());
-        assert!(plan.steps.contains(&Step::Fstab { path: places.fstab.clone(), line }), "{plan:?}");
+        assert!(plan.steps.contains(&Step::Fstab { path: files.fstab.clone(), line }), "{plan:?}");
         // The second time there is nothing to do; another line or program is somebody's, and is refused.
         let args = ClientSetup { mount: Some(dir.path().join("m t")), ..args.clone() };
         client(&args).unwrap().steps.iter().for_each(|step| step.perform().unwrap());
-        let table = std::fs::read_to_string(&places.fstab).unwrap();
+        let table = std::fs::read_to_string(&files.fstab).unwrap();
         assert!(table.contains("/m\\040t fuse.nyala _netdev,secret=") && table.ends_with(" 0 0\n"), "{table}");
         assert_eq!(client(&args).unwrap().steps, []);
         let other = ClientSetup { options: "_netdev,ro".into(), ..args.clone() };
         assert!(client(&other).unwrap_err().message.contains("another line for this mount point"));
-        assert_eq!(std::fs::read_to_string(&places.fstab).unwrap(), table);
+        assert_eq!(std::fs::read_to_string(&files.fstab).unwrap(), table);
         for (kind, word) in
             [("link", "links to /bin/true"), ("dangling", "links to /nonexistent"), ("file", "a file of its own")]
         {
-            std::fs::remove_file(&places.helper).unwrap();
+            std::fs::remove_file(&files.helper).unwrap();
             match kind {
-                "link" => std::os::unix::fs::symlink("/bin/true", &places.helper).unwrap(),
-                "dangling" => std::os::unix::fs::symlink("/nonexistent", &places.helper).unwrap(),
-                _ => std::fs::write(&places.helper, "theirs").unwrap(),
+                "link" => std::os::unix::fs::symlink("/bin/true", &files.helper).unwrap(),
+                "dangling" => std::os::unix::fs::symlink("/nonexistent", &files.helper).unwrap(),
+                _ => std::fs::write(&files.helper, "theirs").unwrap(),
             }
             assert!(client(&args).unwrap_err().message.contains(word), "{kind}");
         }
         // A link by way of another link, as between /sbin and /usr/sbin, is this program's.
-        std::fs::remove_file(&places.helper).unwrap();
+        std::fs::remove_file(&files.helper).unwrap();
         std::os::unix::fs::symlink(std::env::current_exe().unwrap(), dir.path().join("nyala")).unwrap();
-        std::os::unix::fs::symlink("nyala", &places.helper).unwrap();
+        std::os::unix::fs::symlink("nyala", &files.helper).unwrap();
         assert_eq!(client(&args).unwrap().steps, []);
     }
 }

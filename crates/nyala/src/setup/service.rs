@@ -148,13 +148,13 @@ mod tests {
     use super::*;
     use std::path::PathBuf;
 
-    struct Place {
+    struct TestHost {
         dir: tempfile::TempDir,
     }
 
-    impl Place {
-        fn new() -> Place {
-            Place { dir: tempfile::tempdir().unwrap() }
+    impl TestHost {
+        fn new() -> TestHost {
+            TestHost { dir: tempfile::tempdir().unwrap() }
         }
 
         fn at(&self, name: &str) -> PathBuf {
@@ -195,17 +195,17 @@ mod tests {
 
     #[test]
     fn a_cluster_begins_with_its_secret() {
-        let place = Place::new();
+        let host = TestHost::new();
         let meta_args = MetaSetup {
             mgmt: Some("127.0.0.1".parse().unwrap()),
-            dir: Some(place.at("meta")),
+            dir: Some(host.at("meta")),
             alias: Some("m1".into()),
-            service: place.service("meta"),
+            service: host.service("meta"),
             ..Default::default()
         };
         let early = meta(&meta_args).unwrap_err();
         assert!(early.message.contains("scp") && early.message.contains("secret"), "{early}");
-        let args = MgmtdSetup { dir: Some(place.at("mgmt")), service: place.service("mgmtd"), ..Default::default() };
+        let args = MgmtdSetup { dir: Some(host.at("mgmt")), service: host.service("mgmtd"), ..Default::default() };
         let plan = mgmtd(&args).unwrap();
         assert!(matches!(plan.steps[0], Step::MakeSecret { .. }), "{plan:?}");
         assert!(plan.next.iter().any(|next| next.contains("copy")), "{plan:?}");
@@ -214,17 +214,17 @@ mod tests {
         let plan = meta(&meta_args).unwrap();
         perform(&plan);
         assert!(meta(&meta_args).unwrap().steps.is_empty());
-        assert_eq!(crate::config::check(&place.at("meta.toml"), None), Ok(ConfigRole::Meta));
-        let text = std::fs::read_to_string(place.at("meta.toml")).unwrap();
+        assert_eq!(crate::config::check(&host.at("meta.toml"), None), Ok(ConfigRole::Meta));
+        let text = std::fs::read_to_string(host.at("meta.toml")).unwrap();
         assert!(text.contains("\nalias = \"m1\"\n") && text.contains("# sync-interval = \"1s\""), "{text}");
         // A secret that was there is never made a second time: it has to come back.
-        let kept = std::fs::read(place.at("secret")).unwrap();
-        std::fs::remove_file(place.at("secret")).unwrap();
+        let kept = std::fs::read(host.at("secret")).unwrap();
+        std::fs::remove_file(host.at("secret")).unwrap();
         assert!(mgmtd(&args).unwrap_err().message.contains("scp"), "the settings file says that it was set up");
-        std::fs::rename(place.at("mgmtd.toml"), place.at("kept.toml")).unwrap();
-        std::fs::write(place.at("mgmt/mgmt.toml"), "").unwrap();
+        std::fs::rename(host.at("mgmtd.toml"), host.at("kept.toml")).unwrap();
+        std::fs::write(host.at("mgmt/mgmt.toml"), "").unwrap();
         assert!(mgmtd(&args).unwrap_err().message.contains("scp"), "the directory is a management service's");
-        let elsewhere = MgmtdSetup { dir: Some(place.at("mgmt2")), ..args.clone() };
+        let elsewhere = MgmtdSetup { dir: Some(host.at("mgmt2")), ..args.clone() };
         assert!(
             matches!(mgmtd(&elsewhere).unwrap().steps[0], Step::MakeSecret { .. }),
             "nothing is there: a cluster begins"
@@ -235,8 +235,8 @@ mod tests {
         ] {
             assert!(mgmtd(&args).unwrap_err().message.contains("scp"), "the cluster's is to be copied");
         }
-        std::fs::write(place.at("secret"), kept).unwrap();
-        std::fs::set_permissions(place.at("secret"), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        std::fs::write(host.at("secret"), kept).unwrap();
+        std::fs::set_permissions(host.at("secret"), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
         assert_eq!(count(&mgmtd(&args).unwrap()), 0, "one that exists is the one");
         let further = MgmtdSetup { standby: true, ..args };
         assert!(mgmtd(&further).unwrap().next.iter().any(|next| next.contains("mgmt add")));
@@ -244,15 +244,15 @@ mod tests {
 
     #[test]
     fn a_directory_that_was_there_before_is_not_made_again() {
-        let place = Place::new();
-        let first = MgmtdSetup { dir: Some(place.at("mgmt")), service: place.service("mgmtd"), ..Default::default() };
+        let host = TestHost::new();
+        let first = MgmtdSetup { dir: Some(host.at("mgmt")), service: host.service("mgmtd"), ..Default::default() };
         let second = MetaSetup {
             mgmt: Some("127.0.0.1".parse().unwrap()),
-            dir: Some(place.at("meta")),
-            service: place.service("meta"),
+            dir: Some(host.at("meta")),
+            service: host.service("meta"),
             ..Default::default()
         };
-        let third = place.storage(&["t1"]);
+        let third = host.storage(&["t1"]);
         let plans = || [("mgmt", mgmtd(&first)), ("meta", meta(&second)), ("node", storage(&third))];
         perform(&mgmtd(&first).unwrap());
         for (_, plan) in plans() {
@@ -260,23 +260,23 @@ mod tests {
         }
         // Their disks are not mounted.
         for name in ["mgmt", "meta", "node"] {
-            std::fs::rename(place.at(name), place.at(&format!("{name}.away"))).unwrap();
+            std::fs::rename(host.at(name), host.at(&format!("{name}.away"))).unwrap();
         }
         for (name, plan) in plans() {
             let error = plan.unwrap_err();
-            let dir = place.at(name).display().to_string();
+            let dir = host.at(name).display().to_string();
             assert_eq!(error.exit, crate::exit::Exit::Config, "{name}");
             for word in [dir.as_str(), ".toml", "is its disk mounted?", "mkdir -m 700"] {
                 assert!(error.message.contains(word), "{name}: {error}");
             }
-            assert!(!place.at(name).exists(), "nothing is made in its place");
+            assert!(!host.at(name).exists(), "nothing is made in its place");
         }
         // Another place than before is a new one; what is back is taken; so is what was made by hand.
-        let moved = MetaSetup { dir: Some(place.at("meta2")), ..second.clone() };
+        let moved = MetaSetup { dir: Some(host.at("meta2")), ..second.clone() };
         assert!(meta(&moved).unwrap().steps.iter().any(|step| matches!(step, Step::MakeDir { .. })));
-        std::fs::rename(place.at("mgmt.away"), place.at("mgmt")).unwrap();
-        std::fs::rename(place.at("meta.away"), place.at("meta")).unwrap();
-        std::fs::create_dir(place.at("node")).unwrap();
+        std::fs::rename(host.at("mgmt.away"), host.at("mgmt")).unwrap();
+        std::fs::rename(host.at("meta.away"), host.at("meta")).unwrap();
+        std::fs::create_dir(host.at("node")).unwrap();
         for (name, plan) in plans() {
             assert!(plan.unwrap().steps.is_empty(), "{name}");
         }
@@ -284,42 +284,44 @@ mod tests {
 
     #[test]
     fn targets_are_added_and_refused() {
-        let place = Place::new();
-        Secret::generate(&place.at("secret")).unwrap();
-        perform(&storage(&place.storage(&["t1,id=101"])).unwrap());
-        let plan = storage(&place.storage(&["t1", "t2,id=102"])).unwrap();
+        let host = TestHost::new();
+        Secret::generate(&host.at("secret")).unwrap();
+        perform(&storage(&host.storage(&["t1,id=101"])).unwrap());
+        let plan = storage(&host.storage(&["t1", "t2,id=102"])).unwrap();
         let made = |plan: &Plan| plan.steps.iter().filter(|step| matches!(step, Step::MakeTarget { .. })).count();
         assert_eq!((plan.steps.len(), made(&plan)), (2, 0), "a directory and a file: {plan:?}");
         perform(&plan);
         // Once the service has been there, a new target is made by us.
         let mut node =
-            nyala_store::own_dir::OwnDir::open(&place.at("node"), Kind::StorageNode, nyala_wire::ClusterId([1; 16]))
+            nyala_store::own_dir::OwnDir::open(&host.at("node"), Kind::StorageNode, nyala_wire::ClusterId([1; 16]))
                 .unwrap();
         node.registered(nyala_wire::ClusterId([2; 16]), nyala_wire::TargetId(0)).unwrap();
         drop(node);
         // A disk that is not mounted: the target is there, its data are not. Neither is it made again, nor its directory.
-        std::fs::remove_dir(place.at("t1")).unwrap();
-        let plan = storage(&place.storage(&["t3", "t2,id=102"])).unwrap();
+        std::fs::remove_dir(host.at("t1")).unwrap();
+        let plan = storage(&host.storage(&["t3", "t2,id=102"])).unwrap();
         let touches = |name: &str| {
-            plan.steps.iter().any(|step| matches!(step, Step::MakeDir { path, .. } | Step::MakeTarget { path } if *path == place.at(name)))
+            plan.steps.iter().any(
+                |step| matches!(step, Step::MakeDir { path, .. } | Step::MakeTarget { path } if *path == host.at(name)),
+            )
         };
         assert_eq!((made(&plan), touches("t1"), touches("t2"), touches("t3")), (1, false, false, true), "{plan:?}");
         let noted = |word: &str| plan.notes.iter().any(|note| note.contains(word));
         assert!(noted("not there") && noted("but empty"), "{:?}", plan.notes);
-        let refused = |targets: &[&str]| storage(&place.storage(targets)).unwrap_err().message;
+        let refused = |targets: &[&str]| storage(&host.storage(targets)).unwrap_err().message;
         assert!(refused(&["t1,id=7"]).contains("other words"));
         assert!(refused(&["t4,id=102"]).contains("two targets"));
         assert!(refused(&["t1/sub"]).contains("each other"));
-        std::fs::create_dir_all(place.at("full/x")).unwrap();
+        std::fs::create_dir_all(host.at("full/x")).unwrap();
         assert!(refused(&["full"]).contains("not empty"));
     }
 
     #[test]
     fn what_makes_no_sense_is_refused_before_anything_is_done() {
-        let place = Place::new();
-        Secret::generate(&place.at("secret")).unwrap();
+        let host = TestHost::new();
+        Secret::generate(&host.at("secret")).unwrap();
         let with = |key: &str, value: Value| {
-            let mut args = MetaSetup { dir: Some(place.at("m")), service: place.service("meta"), ..Default::default() };
+            let mut args = MetaSetup { dir: Some(host.at("m")), service: host.service("meta"), ..Default::default() };
             args.mgmt = Some("127.0.0.1".parse().unwrap());
             args.service.common.set = vec![(key.to_owned(), value)];
             meta(&args).unwrap_err().message
@@ -327,14 +329,14 @@ mod tests {
         assert!(with("sync-intervall", Value::from("1s")).contains("sync-intervall"));
         assert!(with("sync-interval", Value::from("soon")).contains("500ms"));
         assert!(with("listen", Value::from(3)).contains("listen") || with("listen", Value::from(3)).contains("socket"));
-        let none = MetaSetup { dir: Some(place.at("m")), service: place.service("meta"), ..Default::default() };
+        let none = MetaSetup { dir: Some(host.at("m")), service: host.service("meta"), ..Default::default() };
         assert!(meta(&none).unwrap_err().message.contains("--mgmt"));
-        std::fs::write(place.at("meta.toml"), "dirr = 1\n").unwrap();
+        std::fs::write(host.at("meta.toml"), "dirr = 1\n").unwrap();
         assert!(meta(&none).unwrap_err().message.contains("line 1"));
         let mut started =
-            MgmtdSetup { dir: Some(place.at("mgmt")), service: place.service("mgmtd"), ..Default::default() };
+            MgmtdSetup { dir: Some(host.at("mgmt")), service: host.service("mgmtd"), ..Default::default() };
         started.service.common.start = true;
         assert!(mgmtd(&started).unwrap_err().message.contains("--config"));
-        assert!(!place.at("m").exists() && !place.at("mgmt").exists());
+        assert!(!host.at("m").exists() && !host.at("mgmt").exists());
     }
 }

@@ -8,7 +8,7 @@ use crate::exit::Failure;
 use std::path::{Path, PathBuf};
 
 /// Where units are looked for.
-const PLACES: [&str; 3] = ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
+const UNIT_DIRS: [&str; 3] = ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
 /// What the units of the package run.
 const PACKAGED: &str = "/usr/bin/nyala";
 
@@ -53,9 +53,9 @@ impl Unit {
             return Err(Failure::usage("--start: this host does not run systemd; start the service by other means"));
         }
         let mut steps = Vec::new();
-        let known = PLACES.iter().any(|place| Path::new(place).join(&self.file).exists());
-        if !known && PLACES.iter().any(|place| Path::new(place).is_dir()) {
-            let path = PathBuf::from(PLACES[0]).join(&self.file);
+        let known = UNIT_DIRS.iter().any(|place| Path::new(place).join(&self.file).exists());
+        if !known && UNIT_DIRS.iter().any(|place| Path::new(place).is_dir()) {
+            let path = PathBuf::from(UNIT_DIRS[0]).join(&self.file);
             steps.push(Step::Write { path, text: self.text(), mode: 0o644, shown: Vec::new(), replaces: false });
             if managed {
                 steps.push(Step::run(&["systemctl", "daemon-reload"]));

@@ -2,7 +2,7 @@
 
 //! The configuration files of a cluster's services. Pure.
 
-use super::Home;
+use super::ClusterDir;
 use super::plan::{Kind, Plan, ServicePlan};
 use crate::config::{ClientSettings, MetaSettings, MgmtdSettings, PatternArg, StorageSettings, TargetArg};
 use crate::exit::Failure;
@@ -11,13 +11,13 @@ use nyala_wire::TargetId;
 
 impl Plan {
     /// Content of a service's configuration file.
-    pub fn configuration(&self, home: &Home, service: &ServicePlan) -> Result<String, Failure> {
+    pub fn configuration(&self, cluster_dir: &ClusterDir, service: &ServicePlan) -> Result<String, Failure> {
         self.mgmt()?;
         let mgmt = Some(Hosts::from(self.mgmt_all().collect::<Vec<_>>()));
         let before: Vec<_> = self.mgmt_all().take_while(|address| Some(*address) != service.listen).collect();
-        let secret = Some(home.secret());
+        let secret = Some(cluster_dir.secret());
         let encrypt = self.encrypt.then_some(true);
-        let dir = home.dir().join(&service.name);
+        let dir = cluster_dir.dir().join(&service.name);
         let (listen, alias) = (service.listen, Some(service.name.clone()));
         let text = match service.kind {
             Kind::Mgmtd => toml::to_string(&MgmtdSettings {

@@ -16,23 +16,23 @@
 //! to start, or not become ready: the error has the last lines of its log. Process ids may have been given to others: see
 //! [`crate::process`].
 
+mod cluster_dir;
 mod configuration;
 mod files;
-mod home;
+mod options;
 mod plan;
 mod ports;
 mod ready;
 mod service;
 mod stop;
-mod wishes;
 
+pub use cluster_dir::ClusterDir;
 pub use files::write_whole;
-pub use home::Home;
+pub use options::ClusterOptions;
 pub use plan::{Kind, Plan, ServicePlan};
 pub use ready::{await_all, await_service};
 pub use service::{ServiceState, start, state};
 pub use stop::{stop, stop_all, stop_mount};
-pub use wishes::Wishes;
 
 /// Where `nyala up` keeps its cluster unless something else is said.
 pub const DEFAULT_DIR: &str = "/var/lib/nyala-up";

@@ -2,9 +2,9 @@
 
 //! What a cluster on this machine consists of. Pure but for the ports.
 
+use super::options::ClusterOptions;
 use super::ports::{PortGroup, Ports};
-use super::wishes::Wishes;
-use super::{DEFAULT_MOUNT, Home};
+use super::{ClusterDir, DEFAULT_MOUNT};
 use crate::cluster::Cluster;
 use crate::exit::Failure;
 use crate::units::{Size, Span};
@@ -76,8 +76,8 @@ pub struct Plan {
     pub services: Vec<ServicePlan>,
 }
 
-fn count(flag: &str, wish: Option<u16>, default: u16, most: u16) -> Result<u16, Failure> {
-    let value = wish.unwrap_or(default);
+fn count(flag: &str, option: Option<u16>, default: u16, most: u16) -> Result<u16, Failure> {
+    let value = option.unwrap_or(default);
     let good = (1..=most).contains(&value);
     good.then_some(value).ok_or_else(|| Failure::usage(format!("{flag} {value} is not from 1 to {most}")))
 }
@@ -103,26 +103,26 @@ fn most_width(mirror: bool, storage: u16, services: u16) -> Result<u16, Failure>
 
 impl Plan {
     /// A new cluster.
-    pub fn new(wishes: &Wishes) -> Result<Plan, Failure> {
-        Plan::on(wishes, Ports::new(wishes.base_port))
+    pub fn new(options: &ClusterOptions) -> Result<Plan, Failure> {
+        Plan::on(options, Ports::new(options.base_port))
     }
 
     /// A new cluster on these ports.
-    fn on(wishes: &Wishes, mut ports: Ports) -> Result<Plan, Failure> {
-        let mgmt = count("--mgmt", wishes.mgmt, 1, MOST_MGMT)?;
+    fn on(options: &ClusterOptions, mut ports: Ports) -> Result<Plan, Failure> {
+        let mgmt = count("--mgmt", options.mgmt, 1, MOST_MGMT)?;
         check_odd(mgmt)?;
-        let meta = count("--meta", wishes.meta, 2, MOST)?;
-        let spares = wishes.meta_spares.unwrap_or(if wishes.mirror { meta } else { 0 });
+        let meta = count("--meta", options.meta, 2, MOST)?;
+        let spares = options.meta_spares.unwrap_or(if options.mirror { meta } else { 0 });
         if spares > meta {
             return Err(Failure::usage(format!(
                 "--meta-spares {spares}: each of --meta {meta} is mirrored by one at most"
             )));
         }
-        let storage = count("--storage", wishes.storage, 4, MOST)?;
-        let services = count("--storage-services", wishes.storage_services, storage.min(2), storage)?;
-        let most = most_width(wishes.mirror, storage, services)?;
-        let width = count("--targets", wishes.targets, most.min(4), StripePattern::MAX_TARGETS)?;
-        let pattern = crate::config::pattern(wishes.chunk_size, Some(width.min(most)), wishes.inline_size);
+        let storage = count("--storage", options.storage, 4, MOST)?;
+        let services = count("--storage-services", options.storage_services, storage.min(2), storage)?;
+        let most = most_width(options.mirror, storage, services)?;
+        let width = count("--targets", options.targets, most.min(4), StripePattern::MAX_TARGETS)?;
+        let pattern = crate::config::pattern(options.chunk_size, Some(width.min(most)), options.inline_size);
         let pattern = pattern.map_err(|error| Failure::usage(error.message))?;
         let mut local = |group| ports.next(group).map(|port| Some(SocketAddr::from(([127, 0, 0, 1], port))));
         let plain =
@@ -158,14 +158,14 @@ impl Plan {
         all.push(plain("mount".into(), Kind::Mount, None));
         Ok(Plan {
             format: FORMAT,
-            mount: wishes.mount.clone().unwrap_or_else(|| DEFAULT_MOUNT.into()),
+            mount: options.mount.clone().unwrap_or_else(|| DEFAULT_MOUNT.into()),
             chunk_size: Size(pattern.chunk_bytes.into()),
             num_targets: pattern.num_targets,
             inline_size: Size(pattern.inline_bytes.into()),
-            session_timeout: wishes.session_timeout,
-            encrypt: wishes.encrypt,
-            mirror: wishes.mirror,
-            base_port: wishes.base_port,
+            session_timeout: options.session_timeout,
+            encrypt: options.encrypt,
+            mirror: options.mirror,
+            base_port: options.base_port,
             services: all,
         })
     }
@@ -214,9 +214,9 @@ impl Plan {
     }
 
     /// How commands reach it.
-    pub fn cluster(&self, home: &Home) -> Result<Cluster, Failure> {
+    pub fn cluster(&self, cluster_dir: &ClusterDir) -> Result<Cluster, Failure> {
         self.mgmt()?;
-        Cluster::new(self.mgmt_all().collect(), &home.secret(), self.encrypt)
+        Cluster::new(self.mgmt_all().collect(), &cluster_dir.secret(), self.encrypt)
     }
 
     /// Targets that a file can lie on at most: groups, where files are mirrored.
@@ -242,18 +242,18 @@ mod tests {
     use crate::config::{ClientSettings, MetaSettings, MgmtdSettings, StorageSettings};
     use crate::exit::Exit;
 
-    fn wishes() -> Wishes {
-        Wishes { base_port: Some(61_400), ..Wishes::default() }
+    fn options() -> ClusterOptions {
+        ClusterOptions { base_port: Some(61_400), ..ClusterOptions::default() }
     }
 
     /// A plan on a machine where every port is free: two tests that tried the same port at once would find it taken.
-    fn planned(wishes: &Wishes) -> Result<Plan, Failure> {
-        Plan::on(wishes, Ports::where_free(wishes.base_port, |_| true))
+    fn planned(options: &ClusterOptions) -> Result<Plan, Failure> {
+        Plan::on(options, Ports::where_free(options.base_port, |_| true))
     }
 
     #[test]
     fn the_default_is_one_two_four() {
-        let plan = planned(&wishes()).unwrap();
+        let plan = planned(&options()).unwrap();
         let names: Vec<&str> = plan.services.iter().map(|service| service.name.as_str()).collect();
         assert_eq!(names, ["mgmt", "meta1", "meta2", "storage1", "storage2", "mount"]);
         assert_eq!(plan.service("storage2").unwrap().targets, [TargetId(201), TargetId(202)]);
@@ -266,85 +266,94 @@ mod tests {
     #[test]
     fn the_stripe_is_no_wider_than_the_cluster() {
         let plan =
-            planned(&Wishes { storage: Some(3), storage_services: Some(3), targets: Some(8), ..wishes() }).unwrap();
+            planned(&ClusterOptions { storage: Some(3), storage_services: Some(3), targets: Some(8), ..options() })
+                .unwrap();
         assert_eq!(plan.num_targets, 3);
-        plan.check_wishes(&Wishes { targets: Some(8), storage: Some(3), ..Wishes::default() }).unwrap();
+        plan.check_options(&ClusterOptions { targets: Some(8), storage: Some(3), ..ClusterOptions::default() })
+            .unwrap();
         assert_eq!(plan.of(Kind::Storage).map(|service| service.targets.len()).collect::<Vec<_>>(), [1, 1, 1]);
     }
 
     #[test]
     fn impossible_and_changed_wishes_are_refused() {
-        let refused = |wishes: Wishes| {
-            let error = planned(&wishes).unwrap_err();
+        let refused = |options: ClusterOptions| {
+            let error = planned(&options).unwrap_err();
             assert_eq!(error.exit, Exit::Usage);
             error.message
         };
-        assert!(refused(Wishes { meta: Some(0), ..wishes() }).contains("--meta 0"));
-        assert!(refused(Wishes { storage: Some(2), storage_services: Some(3), ..wishes() }).contains("1 to 2"));
-        assert!(refused(Wishes { chunk_size: Some(Size(1000)), ..wishes() }).contains("power of two"));
-        let plan = planned(&wishes()).unwrap();
-        let changed = |wishes: Wishes| plan.check_wishes(&wishes).unwrap_err().message;
-        assert!(changed(Wishes { meta: Some(3), ..Wishes::default() }).contains("with --meta 2"));
-        assert!(changed(Wishes { chunk_size: Some(Size(1 << 20)), ..Wishes::default() }).contains("entry set"));
-        plan.check_wishes(&Wishes { meta: Some(2), storage: Some(4), ..wishes() }).unwrap();
+        assert!(refused(ClusterOptions { meta: Some(0), ..options() }).contains("--meta 0"));
+        assert!(
+            refused(ClusterOptions { storage: Some(2), storage_services: Some(3), ..options() }).contains("1 to 2")
+        );
+        assert!(refused(ClusterOptions { chunk_size: Some(Size(1000)), ..options() }).contains("power of two"));
+        let plan = planned(&options()).unwrap();
+        let changed = |options: ClusterOptions| plan.check_options(&options).unwrap_err().message;
+        assert!(changed(ClusterOptions { meta: Some(3), ..ClusterOptions::default() }).contains("with --meta 2"));
+        assert!(
+            changed(ClusterOptions { chunk_size: Some(Size(1 << 20)), ..ClusterOptions::default() })
+                .contains("entry set")
+        );
+        plan.check_options(&ClusterOptions { meta: Some(2), storage: Some(4), ..options() }).unwrap();
     }
 
     #[test]
     fn mirrored_clusters_pair_their_targets() {
-        let plan = planned(&Wishes { mirror: true, ..wishes() }).unwrap();
+        let plan = planned(&ClusterOptions { mirror: true, ..options() }).unwrap();
         assert_eq!((plan.num_targets, plan.mirror), (2, true), "four targets are two groups");
         assert_eq!((plan.of(Kind::Meta).count(), plan.spares()), (4, 2), "each metadata server has a spare");
-        let without = planned(&Wishes { mirror: true, meta_spares: Some(0), ..wishes() }).unwrap();
+        let without = planned(&ClusterOptions { mirror: true, meta_spares: Some(0), ..options() }).unwrap();
         assert_eq!((without.of(Kind::Meta).count(), without.spares()), (2, 0));
-        let text = plan.configuration(&Home::new("/d"), plan.service("mgmt").unwrap()).unwrap();
+        let text = plan.configuration(&ClusterDir::new("/d"), plan.service("mgmt").unwrap()).unwrap();
         let mgmtd: MgmtdSettings = toml::from_str(&text).unwrap();
         assert_eq!(mgmtd.resolve().unwrap().settings.default_pattern.pattern, nyala_wire::Pattern::Mirror);
         assert_eq!(Plan::parse(&toml::to_string(&plan).unwrap()), Ok(plan));
         for (storage, services) in [(4, 1), (3, 2), (5, 2)] {
-            let wishes = Wishes { mirror: true, storage: Some(storage), storage_services: Some(services), ..wishes() };
-            assert!(planned(&wishes).unwrap_err().message.contains("--mirror"), "{storage} over {services}");
+            let options =
+                ClusterOptions { mirror: true, storage: Some(storage), storage_services: Some(services), ..options() };
+            assert!(planned(&options).unwrap_err().message.contains("--mirror"), "{storage} over {services}");
         }
-        let plain = planned(&wishes()).unwrap();
-        let refused = plain.check_wishes(&Wishes { mirror: true, ..Wishes::default() }).unwrap_err();
+        let plain = planned(&options()).unwrap();
+        let refused = plain.check_options(&ClusterOptions { mirror: true, ..ClusterOptions::default() }).unwrap_err();
         assert!(refused.message.contains("mirror create --auto"), "{refused}");
     }
 
     #[test]
     fn metadata_services_are_mirrored_by_spares() {
-        let home = Home::new("/d");
-        let plan = planned(&Wishes { meta: Some(2), meta_spares: Some(1), ..wishes() }).unwrap();
+        let cluster_dir = ClusterDir::new("/d");
+        let plan = planned(&ClusterOptions { meta: Some(2), meta_spares: Some(1), ..options() }).unwrap();
         let spare: MetaSettings =
-            toml::from_str(&plan.configuration(&home, plan.service("meta3").unwrap()).unwrap()).unwrap();
+            toml::from_str(&plan.configuration(&cluster_dir, plan.service("meta3").unwrap()).unwrap()).unwrap();
         assert!(spare.resolve().unwrap().spare && plan.spares() == 1);
-        plan.check_wishes(&Wishes { meta: Some(2), meta_spares: Some(1), ..Wishes::default() }).unwrap();
+        plan.check_options(&ClusterOptions { meta: Some(2), meta_spares: Some(1), ..ClusterOptions::default() })
+            .unwrap();
         assert_eq!(Plan::parse(&toml::to_string(&plan).unwrap()), Ok(plan));
-        let refused = planned(&Wishes { meta: Some(1), meta_spares: Some(2), ..wishes() }).unwrap_err();
+        let refused = planned(&ClusterOptions { meta: Some(1), meta_spares: Some(2), ..options() }).unwrap_err();
         assert!(refused.message.contains("--meta-spares 2"), "{refused}");
     }
 
     #[test]
     fn several_management_services_know_of_each_other() {
-        let home = Home::new("/d");
-        let plan = planned(&Wishes { mgmt: Some(3), ..wishes() }).unwrap();
+        let cluster_dir = ClusterDir::new("/d");
+        let plan = planned(&ClusterOptions { mgmt: Some(3), ..options() }).unwrap();
         let names: Vec<&str> = plan.of(Kind::Mgmtd).map(|service| service.name.as_str()).collect();
         assert_eq!(names, ["mgmt", "mgmt2", "mgmt3"]);
         let all: Vec<SocketAddr> = plan.mgmt_all().collect();
-        let text = |name: &str| plan.configuration(&home, plan.service(name).unwrap()).unwrap();
+        let text = |name: &str| plan.configuration(&cluster_dir, plan.service(name).unwrap()).unwrap();
         let mgmtd = |name| toml::from_str::<MgmtdSettings>(&text(name)).unwrap().resolve().unwrap();
         assert_eq!(mgmtd("mgmt").join, [], "the first makes the cluster");
         assert_eq!((mgmtd("mgmt3").join, mgmtd("mgmt3").listen), (all[..2].to_vec(), vec![all[2]]));
         let meta: MetaSettings = toml::from_str(&text("meta1")).unwrap();
         assert_eq!(meta.resolve().unwrap().mgmt, all);
-        assert!(planned(&Wishes { mgmt: Some(2), ..wishes() }).unwrap_err().message.contains("even"));
-        assert!(plan.check_wishes(&Wishes { mgmt: Some(1), ..Wishes::default() }).is_err());
+        assert!(planned(&ClusterOptions { mgmt: Some(2), ..options() }).unwrap_err().message.contains("even"));
+        assert!(plan.check_options(&ClusterOptions { mgmt: Some(1), ..ClusterOptions::default() }).is_err());
         assert_eq!(Plan::parse(&toml::to_string(&plan).unwrap()), Ok(plan));
     }
 
     #[test]
     fn configurations_are_what_the_roles_read() {
-        let home = Home::new("/d");
-        let plan = planned(&wishes()).unwrap();
-        let text = |name: &str| plan.configuration(&home, plan.service(name).unwrap()).unwrap();
+        let cluster_dir = ClusterDir::new("/d");
+        let plan = planned(&options()).unwrap();
+        let text = |name: &str| plan.configuration(&cluster_dir, plan.service(name).unwrap()).unwrap();
         let mgmtd: MgmtdSettings = toml::from_str(&text("mgmt")).unwrap();
         assert_eq!(mgmtd.resolve().unwrap().settings.default_pattern, StripePattern::default());
         let meta: MetaSettings = toml::from_str(&text("meta2")).unwrap();

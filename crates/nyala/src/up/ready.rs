@@ -6,8 +6,8 @@
 //! because another does not. The first is seen at once, the others when the time is over; each error names the service and
 //! has the last lines of its log.
 
+use super::cluster_dir::ClusterDir;
 use super::files::tail;
-use super::home::Home;
 use super::plan::{Kind, Plan, ServicePlan};
 use super::service::Started;
 use crate::cluster::{Cluster, ask_node};
@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Waits until a service answers; `started` is its process, if this command started it.
 pub async fn await_service(
-    home: &Home,
+    cluster_dir: &ClusterDir,
     plan: &Plan,
     cluster: &Cluster,
     service: &ServicePlan,
@@ -31,7 +31,7 @@ pub async fn await_service(
     deadline: Instant,
 ) -> Result<(), Failure> {
     let log_from = started.as_ref().map_or(0, |started| started.log_from);
-    let log = || tail(&home.log(&service.name), log_from, LINES);
+    let log = || tail(&cluster_dir.log(&service.name), log_from, LINES);
     loop {
         if is_there(plan, cluster, service).await {
             return Ok(());
@@ -61,7 +61,12 @@ async fn is_there(plan: &Plan, cluster: &Cluster, service: &ServicePlan) -> bool
 }
 
 /// Waits until all management nodes have their vote, and all metadata and storage targets are registered and online.
-pub async fn await_all(home: &Home, plan: &Plan, cluster: &Cluster, deadline: Instant) -> Result<(), Failure> {
+pub async fn await_all(
+    cluster_dir: &ClusterDir,
+    plan: &Plan,
+    cluster: &Cluster,
+    deadline: Instant,
+) -> Result<(), Failure> {
     loop {
         let missing = missing(plan, cluster).await?;
         let Some(first) = missing.first() else { return Ok(()) };
@@ -69,7 +74,7 @@ pub async fn await_all(home: &Home, plan: &Plan, cluster: &Cluster, deadline: In
             return Err(Failure::failed(format!(
                 "not all services came online; missing: {}; {}",
                 missing.join(", "),
-                tail(&home.log(first), 0, LINES)
+                tail(&cluster_dir.log(first), 0, LINES)
             )));
         }
         tokio::time::sleep(PAUSE).await;

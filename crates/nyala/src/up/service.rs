@@ -2,7 +2,7 @@
 
 //! Starting one service of a cluster on this machine, and seeing whether it runs.
 
-use super::home::Home;
+use super::cluster_dir::ClusterDir;
 use super::plan::{Kind, Plan, ServicePlan};
 use crate::exit::{Failure, io};
 use crate::mount::table;
@@ -29,9 +29,9 @@ pub enum ServiceState {
 }
 
 /// Whether a service runs.
-pub fn state(home: &Home, service: &ServicePlan) -> ServiceState {
-    let conf = home.conf(&service.name);
-    let running = home.process(&service.name).and_then(|id| id.running(conf.to_str()));
+pub fn state(cluster_dir: &ClusterDir, service: &ServicePlan) -> ServiceState {
+    let conf = cluster_dir.conf(&service.name);
+    let running = cluster_dir.process(&service.name).and_then(|id| id.running(conf.to_str()));
     running.map_or(ServiceState::Stopped, ServiceState::Running)
 }
 
@@ -49,13 +49,13 @@ fn meant_for_services(variable: &OsStr) -> bool {
 }
 
 /// Starts a service in the background. Its configuration file is made if there is none.
-pub fn start(home: &Home, plan: &Plan, service: &ServicePlan) -> Result<Started, Failure> {
+pub fn start(cluster_dir: &ClusterDir, plan: &Plan, service: &ServicePlan) -> Result<Started, Failure> {
     if service.kind == Kind::Mount {
         make_mountpoint(&plan.mount)?;
     }
-    let (conf, log) = (home.conf(&service.name), home.log(&service.name));
+    let (conf, log) = (cluster_dir.conf(&service.name), cluster_dir.log(&service.name));
     if !conf.exists() {
-        super::files::write_whole(&conf, &plan.configuration(home, service)?)?;
+        super::files::write_whole(&conf, &plan.configuration(cluster_dir, service)?)?;
     }
     let log_file = OpenOptions::new().create(true).append(true).open(&log);
     let log_file = log_file.map_err(io(format!("cannot open {}", log.display())))?;
@@ -73,13 +73,13 @@ pub fn start(home: &Home, plan: &Plan, service: &ServicePlan) -> Result<Started,
         Kind::Storage => command.arg("storage"),
         Kind::Mount => command.arg("mount").arg(plan.source()?).arg(&plan.mount).arg("--foreground"),
     };
-    command.arg("--config").arg(&conf).arg("--own-session").current_dir(home.dir());
+    command.arg("--config").arg(&conf).arg("--own-session").current_dir(cluster_dir.dir());
     let errors = log_file.try_clone().map_err(io(format!("cannot open {}", log.display())))?;
     command.stdin(Stdio::null()).stdout(Stdio::from(log_file)).stderr(Stdio::from(errors));
     let child = command.spawn().map_err(io(format!("cannot start {}", service.name)))?;
     // A process that has ended already has no id any more; whoever waits for it sees that.
     if let Some(id) = i32::try_from(child.id()).ok().and_then(ProcessId::of) {
-        home.set_process(&service.name, id)?;
+        cluster_dir.set_process(&service.name, id)?;
     }
     Ok(Started { child, log_from })
 }

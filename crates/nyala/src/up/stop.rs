@@ -2,7 +2,7 @@
 
 //! Stopping services of a cluster on this machine.
 
-use super::home::Home;
+use super::cluster_dir::ClusterDir;
 use super::plan::{Kind, Plan, ServicePlan};
 use super::service::{ServiceState, state};
 use crate::exit::Failure;
@@ -14,23 +14,23 @@ use std::time::Duration;
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Stops one service. False if it had to be killed; true also if it did not run.
-pub fn stop(home: &Home, service: &ServicePlan, kill: bool) -> Result<bool, Failure> {
-    let orderly = match state(home, service) {
+pub fn stop(cluster_dir: &ClusterDir, service: &ServicePlan, kill: bool) -> Result<bool, Failure> {
+    let orderly = match state(cluster_dir, service) {
         ServiceState::Stopped => true,
         ServiceState::Running(running) if kill => running.kill().map(|()| true)?,
         ServiceState::Running(running) => running.stop(STOP_TIMEOUT)?,
     };
-    home.forget_process(&service.name);
+    cluster_dir.forget_process(&service.name);
     Ok(orderly)
 }
 
 /// Unmounts, then stops storage, metadata and management. What had to be killed is returned.
-pub fn stop_all(home: &Home, plan: &Plan, force: bool) -> Result<Vec<String>, Failure> {
+pub fn stop_all(cluster_dir: &ClusterDir, plan: &Plan, force: bool) -> Result<Vec<String>, Failure> {
     let mut killed = Vec::new();
-    stop_mount(home, plan, force)?;
+    stop_mount(cluster_dir, plan, force)?;
     for kind in [Kind::Mount, Kind::Storage, Kind::Meta, Kind::Mgmtd] {
         for service in plan.of(kind) {
-            if !stop(home, service, false)? {
+            if !stop(cluster_dir, service, false)? {
                 killed.push(service.name.clone());
             }
         }
@@ -39,14 +39,14 @@ pub fn stop_all(home: &Home, plan: &Plan, force: bool) -> Result<Vec<String>, Fa
 }
 
 /// Unmounts this cluster's mount.
-pub fn stop_mount(home: &Home, plan: &Plan, force: bool) -> Result<(), Failure> {
+pub fn stop_mount(cluster_dir: &ClusterDir, plan: &Plan, force: bool) -> Result<(), Failure> {
     let ours = table::at(&plan.mount)?.is_some_and(|m| plan.source().is_ok_and(|source| m.source == source));
     if ours {
         // Who loses a copy of it elsewhere was told to the user there.
         unmount(&plan.mount, force)?;
     }
     for service in plan.of(Kind::Mount) {
-        if let ServiceState::Running(running) = state(home, service)
+        if let ServiceState::Running(running) = state(cluster_dir, service)
             && !force
             && ours
         {

@@ -9,7 +9,7 @@
 use nyala_wire::InodeId;
 
 /// Places for directories, and for files just looked up.
-const PLACES: usize = 1024;
+const SLOTS: usize = 1024;
 /// Points at the top: more than files are looked up at once and not opened yet.
 const MAX: u8 = 64;
 /// From so many points on content pays.
@@ -31,40 +31,40 @@ pub struct OpenPredictor {
     recent: Vec<Option<Lookup>>,
 }
 
-fn place(inode: InodeId) -> usize {
+fn slot(inode: InodeId) -> usize {
     // Fibonacci hashing: numbers in a row fall apart.
-    (inode.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize % PLACES
+    (inode.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize % SLOTS
 }
 
 impl OpenPredictor {
     /// Whether files of this directory that are looked up are mostly opened next.
     pub fn predicts_open(&self, dir: InodeId) -> bool {
-        self.dirs.get(place(dir)).is_some_and(|(known, points)| *known == dir && *points >= PAYS)
+        self.dirs.get(slot(dir)).is_some_and(|(known, points)| *known == dir && *points >= PAYS)
     }
 
     /// A file's name was asked for. No `file`: opening it would need nothing that could have come along.
     pub fn looked_up(&mut self, dir: InodeId, file: Option<InodeId>, now_ms: u64) {
         if self.recent.is_empty() {
-            self.dirs = vec![(InodeId(0), 0); PLACES];
-            self.recent = vec![None; PLACES];
+            self.dirs = vec![(InodeId(0), 0); SLOTS];
+            self.recent = vec![None; SLOTS];
         }
-        let (known, points) = &mut self.dirs[place(dir)];
+        let (known, points) = &mut self.dirs[slot(dir)];
         if *known == dir {
             *points = points.saturating_sub(1);
         }
         if let Some(file) = file {
-            self.recent[place(file)] = Some(Lookup { file, dir, at_ms: now_ms });
+            self.recent[slot(file)] = Some(Lookup { file, dir, at_ms: now_ms });
         }
     }
 
     /// A file is being opened to be read.
     pub fn opened(&mut self, file: InodeId, now_ms: u64) {
-        let Some(recent) = self.recent.get_mut(place(file)) else { return };
+        let Some(recent) = self.recent.get_mut(slot(file)) else { return };
         let Some(Lookup { dir, at_ms, .. }) = recent.take_if(|recent| recent.file == file) else { return };
         if now_ms.saturating_sub(at_ms) > SOON_MS {
             return;
         }
-        let (known, points) = &mut self.dirs[place(dir)];
+        let (known, points) = &mut self.dirs[slot(dir)];
         *points = if *known == dir { (*points + 2).min(MAX) } else { 2 };
         *known = dir;
     }
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn directories_in_one_place_do_not_take_each_other_for_themselves() {
-        let other = (1..).map(InodeId).find(|other| *other != DIR && place(*other) == place(DIR)).unwrap();
+        let other = (1..).map(InodeId).find(|other| *other != DIR && slot(*other) == slot(DIR)).unwrap();
         let mut predictor = OpenPredictor::default();
         pass(&mut predictor, 100, 1);
         predictor.looked_up(other, Some(InodeId(1)), 0);

@@ -15,7 +15,7 @@ const MAX_FILES: usize = 100_000;
 /// No file waits longer than 2 to this power times the shortest time, before its first try.
 const MAX_DOUBLINGS: u32 = 9;
 /// Files that are encoded at the same time.
-const AT_ONCE: usize = 2;
+const MAX_CONCURRENT: usize = 2;
 /// A file that others use is tried so often: whoever has it encodes it when they close it.
 const TRIES_IN_USE: u32 = 4;
 /// The same of what nobody else does: a file for which there is no room, and one that lost parts.
@@ -87,7 +87,7 @@ impl Encodings {
 
     /// The one that is due longest, which is taken out; none while enough are being encoded.
     pub(crate) fn take_due(&mut self, now_ms: u64) -> Option<Taken> {
-        if self.under_way.len() >= AT_ONCE {
+        if self.under_way.len() >= MAX_CONCURRENT {
             return None;
         }
         let due = self.files.iter().filter(|(inode, due)| due.at_ms <= now_ms && !self.under_way.contains(inode));

@@ -7,7 +7,7 @@
 
 use nyala_wire::InodeId;
 
-const PLACES: usize = 4096;
+const SLOTS: usize = 4096;
 
 /// When things left, counted in leavings.
 #[derive(Debug, Default)]
@@ -17,8 +17,8 @@ pub struct EvictionClock {
     now: u64,
 }
 
-fn place(inode: InodeId) -> usize {
-    (inode.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52) as usize % PLACES
+fn slot(inode: InodeId) -> usize {
+    (inode.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52) as usize % SLOTS
 }
 
 impl EvictionClock {
@@ -30,15 +30,15 @@ impl EvictionClock {
     /// It is no longer known.
     pub fn evicted(&mut self, inode: InodeId) {
         if self.last.is_empty() {
-            self.last = vec![0; PLACES];
+            self.last = vec![0; SLOTS];
         }
         self.now += 1;
-        self.last[place(inode)] = self.now;
+        self.last[slot(inode)] = self.now;
     }
 
     /// Whether it was known and left after that note.
     pub fn evicted_since(&self, inode: InodeId, note: u64) -> bool {
-        self.last.get(place(inode)).is_some_and(|last| *last > note)
+        self.last.get(slot(inode)).is_some_and(|last| *last > note)
     }
 }
 
@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn only_what_left_after_the_note() {
         let (mut evictions, a, b) = (EvictionClock::default(), InodeId(1), InodeId(2));
-        assert_ne!(place(a), place(b));
+        assert_ne!(slot(a), slot(b));
         assert!(!evictions.evicted_since(a, evictions.note()));
         evictions.evicted(a);
         let note = evictions.note();

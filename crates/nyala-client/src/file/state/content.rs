@@ -6,8 +6,8 @@
 //! `Striped` when another client moved it. From `Migrating` to `Striped` when the server has heard of it, or to `Unknown` when
 //! what was written is dropped, as only the server knows then what it has.
 
+pub(crate) use super::location::Content;
 use super::migration::InlineMigration;
-pub(crate) use super::place::Content;
 use crate::writeback::logic::ranges::RangeSet;
 use bytes::Bytes;
 use nyala_wire::Layout;

@@ -43,7 +43,7 @@ impl InlineMigration {
     }
 
     /// This client wrote a range.
-    pub(crate) fn wrote(&mut self, range: Range<u64>) {
+    pub(crate) fn note_write(&mut self, range: Range<u64>) {
         self.own.insert(range);
     }
 

@@ -201,13 +201,13 @@ impl WrittenState {
     }
 
     /// This client wrote up to `end`, which metadata does not know.
-    pub(crate) fn wrote_upto(&mut self, end: u64, mtime: Time) {
+    pub(crate) fn note_write_to(&mut self, end: u64, mtime: Time) {
         self.own_end = Some(self.own_end.unwrap_or(0).max(end));
         self.own_mtime = Some(mtime);
     }
 
     /// This client wrote, without the file becoming longer.
-    pub(crate) fn wrote_within(&mut self, mtime: Time) {
+    pub(crate) fn note_write_within(&mut self, mtime: Time) {
         self.own_mtime = Some(mtime);
     }
 

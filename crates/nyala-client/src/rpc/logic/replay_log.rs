@@ -154,7 +154,7 @@ mod tests {
         LogMark { run, durable, applied }
     }
 
-    fn kept(log: &ReplayLog) -> Vec<(u64, u64)> {
+    fn sent_changes(log: &ReplayLog) -> Vec<(u64, u64)> {
         log.changes(|_| true).map(|(sequence, change)| (change.position, sequence)).collect()
     }
 
@@ -169,9 +169,9 @@ mod tests {
         keep(&mut log, mark(3, 1, 7), 2);
         keep(&mut log, mark(3, 1, 5), 1);
         keep(&mut log, mark(3, 1, 1), 3);
-        assert_eq!(kept(&log), [(5, 1), (7, 2)], "what was on disk with its reply is not kept");
+        assert_eq!(sent_changes(&log), [(5, 1), (7, 2)], "what was on disk with its reply is not kept");
         assert_eq!(log.heard(mark(3, 6, 6)), Heard::Same);
-        assert_eq!(kept(&log), [(7, 2)]);
+        assert_eq!(sent_changes(&log), [(7, 2)]);
         assert_eq!(log.heard(mark(0, 0, 0)), Heard::Same, "one that does not say");
         log.forget();
         assert!(log.is_empty() && log.run() == 0 && log.bytes == 0);
@@ -183,20 +183,20 @@ mod tests {
         keep(&mut log, mark(3, 1, 5), 1);
         keep(&mut log, mark(3, 1, 7), 2);
         assert_eq!(log.heard(mark(4, 5, 5)), Heard::NewRun);
-        assert_eq!(kept(&log), [(5, 1), (7, 2)], "until it has said how much it has");
+        assert_eq!(sent_changes(&log), [(5, 1), (7, 2)], "until it has said how much it has");
         log.survived(5);
         log.close();
-        assert_eq!(kept(&log), [(7, 2)]);
+        assert_eq!(sent_changes(&log), [(7, 2)]);
         assert_eq!((log.heard(mark(3, 1, 4)), log.heard(mark(3, 8, 8))), (Heard::Same, Heard::Lost));
         log.keep(mark(3, 1, 8), 3, &Bytes::new(), b"");
-        assert_eq!(kept(&log), [(7, 2)], "it was not said");
+        assert_eq!(sent_changes(&log), [(7, 2)], "it was not said");
         log.done_again(4);
         assert_eq!((log.heard(mark(4, 8, 8)), log.is_empty()), (Heard::Same, true));
         assert_eq!(log.heard(mark(3, 1, 5)), Heard::Same);
         assert_eq!(log.heard(mark(3, 1, 8)), Heard::Lost);
         assert_eq!(log.heard(mark(2, 1, 1)), Heard::Lost);
         keep(&mut log, mark(4, 8, 9), 3);
-        assert_eq!(kept(&log), [(9, 3)]);
+        assert_eq!(sent_changes(&log), [(9, 3)]);
     }
 
     #[test]
@@ -205,6 +205,6 @@ mod tests {
         let request = Bytes::from(vec![0; MAX_BYTES / 4]);
         assert_eq!(log.heard(mark(1, 0, 0)), Heard::Same);
         (1..=4).for_each(|at| log.keep(mark(1, 0, at), at, &request, b""));
-        assert_eq!((kept(&log), log.left_out()), (vec![(2, 2), (3, 3), (4, 4)], 1));
+        assert_eq!((sent_changes(&log), log.left_out()), (vec![(2, 2), (3, 3), (4, 4)], 1));
     }
 }

@@ -34,16 +34,16 @@ pub struct ToSay {
     /// In this order; the last one says so, and nothing else.
     pub messages: Vec<Message>,
     /// What does not fit into a message, by sequence number.
-    pub left: Vec<u64>,
+    pub too_large: Vec<u64>,
 }
 
 /// Cuts changes into messages; which run they are for is not filled in.
 pub fn to_say(changes: impl Iterator<Item = (u64, Acknowledged)>) -> ToSay {
-    let (mut messages, mut left, mut room) = (Vec::new(), Vec::new(), 0);
+    let (mut messages, mut too_large, mut room) = (Vec::new(), Vec::new(), 0);
     for (sequence, change) in changes {
         let bytes = change.request.len() + change.reply.len() + EACH_BYTES;
         if bytes > MAX_BODY - HEAD_BYTES {
-            left.push(sequence);
+            too_large.push(sequence);
             continue;
         }
         if bytes > room {
@@ -57,7 +57,7 @@ pub fn to_say(changes: impl Iterator<Item = (u64, Acknowledged)>) -> ToSay {
         }
     }
     messages.push(Message::empty(true));
-    ToSay { messages, left }
+    ToSay { messages, too_large }
 }
 
 /// With the files that are open, in messages of their own before the others.
@@ -101,7 +101,7 @@ mod tests {
         let said = to_say([change(1, 700_000), change(2, 300_000), change(3, 100_000), change(4, 2 << 20)].into_iter());
         let numbers: Vec<_> = said.messages.iter().map(|one| (one.numbers.clone(), one.replay.last)).collect();
         assert_eq!(numbers, [(vec![1, 2], false), (vec![3], false), (vec![], true)]);
-        assert_eq!(said.left, [4]);
+        assert_eq!(said.too_large, [4]);
         for message in said.messages {
             let op = MetaOp::Replay(message.replay);
             let owner = Owner::default();

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 /// What the index knows of an extent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct DueEntry {
     pub(super) offset: u64,
     /// Of its oldest write.
     pub(super) stamp: u64,
@@ -24,24 +24,24 @@ pub(super) struct DueIndex {
 }
 
 impl DueIndex {
-    pub(super) fn add(&mut self, place: Place) {
-        if place.ready {
-            self.ready.insert(place.offset);
+    pub(super) fn add(&mut self, entry: DueEntry) {
+        if entry.ready {
+            self.ready.insert(entry.offset);
         } else {
-            self.waiting.insert((place.stamp, place.offset));
+            self.waiting.insert((entry.stamp, entry.offset));
         }
     }
 
-    pub(super) fn remove(&mut self, place: Place) {
-        if place.ready {
-            self.ready.remove(&place.offset);
+    pub(super) fn remove(&mut self, entry: DueEntry) {
+        if entry.ready {
+            self.ready.remove(&entry.offset);
         } else {
-            self.waiting.remove(&(place.stamp, place.offset));
+            self.waiting.remove(&(entry.stamp, entry.offset));
         }
     }
 
     /// An extent changed. Most changes (bytes behind it, or over it) are none for this index, and cost nothing.
-    pub(super) fn moved(&mut self, before: Place, after: Place) {
+    pub(super) fn moved(&mut self, before: DueEntry, after: DueEntry) {
         if before != after {
             self.remove(before);
             self.add(after);

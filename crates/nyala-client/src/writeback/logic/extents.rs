@@ -5,7 +5,7 @@
 //! Extents never overlap and never cross a multiple of `unit` (a chunk, or a part of one), so each goes out as one
 //! storage write; one that fills its unit is complete and need not wait for more.
 
-use crate::writeback::logic::due_index::{DueIndex, Place};
+use crate::writeback::logic::due_index::{DueEntry, DueIndex};
 use crate::writeback::logic::partial_units::PartialUnits;
 use crate::writeback::logic::ranges::RangeSet;
 use crate::writeback::logic::spare_capacity::SpareCapacity;
@@ -33,8 +33,8 @@ pub struct Extent {
 }
 
 impl Extent {
-    fn place(&self) -> Place {
-        Place { offset: self.offset, stamp: self.stamp, ready: self.complete || self.hurried }
+    fn due_entry(&self) -> DueEntry {
+        DueEntry { offset: self.offset, stamp: self.stamp, ready: self.complete || self.hurried }
     }
 
     /// Other bytes became part of it, or lie over it: it is as old as the oldest of them.
@@ -173,20 +173,20 @@ impl ExtentMap {
 
     fn change<T>(&mut self, offset: u64, change: impl FnOnce(&mut Extent) -> T) -> Option<T> {
         let extent = self.extents.get_mut(&offset)?;
-        let before = extent.place();
+        let before = extent.due_entry();
         let result = change(extent);
-        self.due.moved(before, extent.place());
+        self.due.moved(before, extent.due_entry());
         Some(result)
     }
 
     fn put(&mut self, extent: Extent) {
-        self.due.add(extent.place());
+        self.due.add(extent.due_entry());
         self.extents.insert(extent.offset, extent);
     }
 
     fn pull(&mut self, offset: u64) -> Option<Extent> {
         let extent = self.extents.remove(&offset)?;
-        self.due.remove(extent.place());
+        self.due.remove(extent.due_entry());
         Some(extent)
     }
 

@@ -27,7 +27,7 @@ fn slow(disk: DiskTimes, peers: &[DiskTimes]) -> bool {
     judge(disk, peers).is_some()
 }
 
-fn judge(disk: DiskTimes, peers: &[DiskTimes]) -> Option<Trouble> {
+fn judge(disk: DiskTimes, peers: &[DiskTimes]) -> Option<DiskProblem> {
     Group::of(peers.iter().chain([&disk])).judge(&disk)
 }
 
@@ -94,7 +94,9 @@ fn a_disk_without_an_answer_is_named_if_its_peers_have_theirs() {
     assert!(!slow(waiting(5_900), &[waiting(10)]));
     assert!(!slow(waiting(20_000), &[waiting(10_000)]), "all wait");
     assert!(slow(waiting(30_000), &[waiting(30_000)]));
-    assert!(judge(DiskTimes { waiting_ms: 7_000, ..times(9, 3_000_000) }, &[]) == Some(Trouble::Waits { ms: 7_000 }));
+    assert!(
+        judge(DiskTimes { waiting_ms: 7_000, ..times(9, 3_000_000) }, &[]) == Some(DiskProblem::Waits { ms: 7_000 })
+    );
 }
 
 fn probe(node: u32, target: u16, kind: &str, times: [u64; 5]) -> Probe {

@@ -12,11 +12,11 @@ pub fn expect(state: &mut State, mount: usize, op: &Op) -> Result<String, Errno>
     let number = |at: usize| op.numbers[at];
     match op.name {
         "create" | "exclusive" | "fresh" => {
-            let place = state.place(path(0))?;
-            let inode = match (place.found, op.name) {
+            let at = state.resolve(path(0))?;
+            let inode = match (at.found, op.name) {
                 (Some(_), "exclusive") => return Err(libc::EEXIST),
                 (Some(inode), _) => inode,
-                (None, _) => state.make(&place, Body::File(Vec::new()), 0o644),
+                (None, _) => state.make(&at, Body::File(Vec::new()), 0o644),
             };
             let file = state.content(inode)?;
             if op.name == "fresh" {
@@ -99,15 +99,15 @@ fn stat(state: &State, inode: usize) -> String {
 
 fn link(state: &mut State, from: &str, to: &str) -> Result<String, Errno> {
     let inode = state.inode(from)?;
-    let place = state.place(to)?;
-    if place.found.is_some() {
+    let at = state.resolve(to)?;
+    if at.found.is_some() {
         return Err(libc::EEXIST);
     }
     if state.is_dir(inode) {
         return Err(libc::EPERM);
     }
     state.inodes[inode].nlink += 1;
-    state.enter(&place, inode);
+    state.enter(&at, inode);
     Ok(String::new())
 }
 
@@ -125,8 +125,8 @@ fn on_name(state: &mut State, op: &Op) -> Result<String, Errno> {
             return Ok(names.join(","));
         }
         "unlink" | "rmdir" => {
-            let place = state.place(path)?;
-            let inode = place.found.ok_or(libc::ENOENT)?;
+            let at = state.resolve(path)?;
+            let inode = at.found.ok_or(libc::ENOENT)?;
             match (&state.inodes[inode].body, op.name) {
                 (Body::Dir(_), "unlink") => return Err(libc::EISDIR),
                 (Body::Dir(entries), _) if !entries.is_empty() => return Err(libc::ENOTEMPTY),
@@ -134,16 +134,16 @@ fn on_name(state: &mut State, op: &Op) -> Result<String, Errno> {
                 (_, "rmdir") => return Err(libc::ENOTDIR),
                 _ => state.inodes[inode].nlink -= 1,
             }
-            state.leave(&place);
+            state.leave(&at);
         }
         "mkdir" | "symlink" => {
-            let place = state.place(path)?;
-            if place.found.is_some() {
+            let at = state.resolve(path)?;
+            if at.found.is_some() {
                 return Err(libc::EEXIST);
             }
             match op.name {
-                "mkdir" => state.make(&place, Body::Dir(BTreeMap::new()), 0o755),
-                _ => state.make(&place, Body::Link(format!("nowhere/{}", op.numbers[0])), 0o777),
+                "mkdir" => state.make(&at, Body::Dir(BTreeMap::new()), 0o755),
+                _ => state.make(&at, Body::Link(format!("nowhere/{}", op.numbers[0])), 0o777),
             };
         }
         "readlink" => {

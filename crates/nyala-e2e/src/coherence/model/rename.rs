@@ -6,8 +6,8 @@ use super::state::{Body, Errno, State};
 
 /// `how` is `rename`, `noreplace` or `exchange`.
 pub fn rename(state: &mut State, how: &str, from: &str, to: &str) -> Result<String, Errno> {
-    let old = state.place(from)?;
-    let new = state.place(to)?;
+    let old = state.resolve(from)?;
+    let new = state.resolve(to)?;
     let moved = old.found.ok_or(libc::ENOENT)?;
     if how == "noreplace" && new.found.is_some() {
         return Err(libc::EEXIST);

@@ -40,7 +40,7 @@ pub struct State {
 }
 
 /// A name in a directory that exists, and what it names.
-pub struct Place {
+pub struct Name {
     /// The directory.
     pub dir: usize,
     /// The name.
@@ -67,14 +67,14 @@ impl State {
     }
 
     /// Finds a name; the directories on the way must exist.
-    pub fn place(&mut self, path: &str) -> Result<Place, Errno> {
+    pub fn resolve(&mut self, path: &str) -> Result<Name, Errno> {
         let (mut dir, mut names) = (0, path.split('/').peekable());
         loop {
             // why: a split text has at least one part, and the last returns.
             let name = names.next().expect("a path has a last name").to_owned();
             let found = self.entries(dir)?.get(&name).copied();
             if names.peek().is_none() {
-                return Ok(Place { dir, name, found });
+                return Ok(Name { dir, name, found });
             }
             dir = found.ok_or(libc::ENOENT)?;
         }
@@ -82,7 +82,7 @@ impl State {
 
     /// What a name names, not following a symbolic link.
     pub fn inode(&mut self, path: &str) -> Result<usize, Errno> {
-        self.place(path)?.found.ok_or(libc::ENOENT)
+        self.resolve(path)?.found.ok_or(libc::ENOENT)
     }
 
     /// The same, following it: all lead nowhere.
@@ -106,29 +106,29 @@ impl State {
     }
 
     /// Makes an inode at a free name.
-    pub fn make(&mut self, place: &Place, body: Body, mode: u32) -> usize {
+    pub fn make(&mut self, at: &Name, body: Body, mode: u32) -> usize {
         let is_dir = matches!(body, Body::Dir(_));
         self.inodes.push(Inode { body, mode, nlink: 1 + u32::from(is_dir), xattr: None });
         let made = self.inodes.len() - 1;
-        self.enter(place, made);
+        self.enter(at, made);
         made
     }
 
     /// Puts an inode at a name; what was there must be gone.
-    pub fn enter(&mut self, place: &Place, inode: usize) {
+    pub fn enter(&mut self, at: &Name, inode: usize) {
         if self.is_dir(inode) {
-            self.inodes[place.dir].nlink += 1;
+            self.inodes[at.dir].nlink += 1;
         }
         // why: only directories that were found get here.
-        self.entries(place.dir).expect("a place is in a directory").insert(place.name.clone(), inode);
+        self.entries(at.dir).expect("a name is in a directory").insert(at.name.clone(), inode);
     }
 
     /// Takes a name away.
-    pub fn leave(&mut self, place: &Place) {
+    pub fn leave(&mut self, at: &Name) {
         // why: only directories that were found get here.
-        let gone = self.entries(place.dir).expect("a place is in a directory").remove(&place.name);
+        let gone = self.entries(at.dir).expect("a name is in a directory").remove(&at.name);
         if gone.is_some_and(|inode| self.is_dir(inode)) {
-            self.inodes[place.dir].nlink -= 1;
+            self.inodes[at.dir].nlink -= 1;
         }
     }
 

@@ -18,7 +18,7 @@ pub const KINDS: [&str; 6] = ["leaf", "branch", "large", "list", "header", "log"
 pub fn flip(tables: &Path, kind: &str) -> usize {
     let file = if kind == "log" { newest(&tables.join("log")) } else { tables.join("table").join("tree") };
     let bytes = fs::read(&file).unwrap();
-    let places = if kind == "log" { vec![20] } else { places(&bytes, kind) };
+    let places = if kind == "log" { vec![20] } else { flip_offsets(&bytes, kind) };
     let file = OpenOptions::new().write(true).open(file).unwrap();
     for place in &places {
         file.write_all_at(&[bytes[*place] ^ 0x10], *place as u64).unwrap();
@@ -34,7 +34,7 @@ fn newest(log: &Path) -> PathBuf {
 }
 
 /// A byte of each place.
-fn places(tree: &[u8], kind: &str) -> Vec<usize> {
+fn flip_offsets(tree: &[u8], kind: &str) -> Vec<usize> {
     if kind == "large" {
         // Content of a file that fills a page.
         let part = &pattern(5, 4000)[1000..1100];

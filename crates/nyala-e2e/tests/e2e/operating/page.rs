@@ -53,7 +53,7 @@ impl Page {
     }
 
     /// What nobody ran.
-    pub fn left(self) -> (Vec<String>, Vec<String>) {
+    pub fn unused(self) -> (Vec<String>, Vec<String>) {
         (self.commands.difference(&self.ran).cloned().collect(), self.blocks)
     }
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 const SOON: Duration = Duration::from_secs(60);
 /// What has to be in the mirrored directory of the mount, on the machine's own disk.
-const KEPT: &str = "/root/kept";
+const EXPECTED: &str = "/root/kept";
 
 pub struct Site {
     pub page: Page,
@@ -141,8 +141,8 @@ impl Site {
     pub fn work(&mut self) {
         let (from, to) = (self.files, self.files + 8);
         let script = format!(
-            "mkdir -p {KEPT}; cd /mnt/nyala/mirrored; for n in $(seq {from} {}); do \
-               {{ echo $n; seq $n $((n + 20000)); }} > {KEPT}/f$n; cp {KEPT}/f$n f$n; sync f$n; done",
+            "mkdir -p {EXPECTED}; cd /mnt/nyala/mirrored; for n in $(seq {from} {}); do \
+               {{ echo $n; seq $n $((n + 20000)); }} > {EXPECTED}/f$n; cp {EXPECTED}/f$n f$n; sync f$n; done",
             to - 1
         );
         let written = self.on("m1").sh(&script);
@@ -156,8 +156,8 @@ impl Site {
         let count = self.files;
         // What was written since a copy was made is gone with what was put back from it.
         let script = format!(
-            "n={count}; while test -e {KEPT}/f$n; do rm {KEPT}/f$n; n=$((n + 1)); done; \
-             test \"$(ls {KEPT} | wc -l)\" = {count}; diff -r {KEPT} /mnt/nyala/mirrored"
+            "n={count}; while test -e {EXPECTED}/f$n; do rm {EXPECTED}/f$n; n=$((n + 1)); done; \
+             test \"$(ls {EXPECTED} | wc -l)\" = {count}; diff -r {EXPECTED} /mnt/nyala/mirrored"
         );
         let same = self.on("m1").sh(&script);
         assert!(same.ok(), "{}\n{}", same.describe(), self.logs(25));

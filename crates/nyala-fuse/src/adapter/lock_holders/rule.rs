@@ -56,7 +56,7 @@ pub(super) struct Holder {
 pub(super) struct File {
     pub(super) holders: Vec<Holder>,
     /// FLUSH and RELEASE under way.
-    pub(super) ending: u32,
+    pub(super) closes: u32,
     /// When the last one ended.
     pub(super) ended: Option<Instant>,
 }
@@ -84,7 +84,7 @@ pub(super) struct Question {
 
 impl File {
     /// A process is about to take a lock.
-    pub(super) fn taking(&mut self, holding: Holding, process: Process) {
+    pub(super) fn note_lock(&mut self, holding: Holding, process: Process) {
         let at = self.holders.iter().position(|holder| holder.holding == holding).unwrap_or_else(|| {
             self.holders.push(Holder { holding, processes: Vec::new() });
             self.holders.len() - 1
@@ -98,14 +98,14 @@ impl File {
     }
 
     /// A thread (0: one that is not seen) of a process (`owner`) begins to close an open file.
-    pub(super) fn closing(&mut self, fh: Fh, owner: u64, thread: u32, around: &impl Around) {
+    pub(super) fn begin_close(&mut self, fh: Fh, owner: u64, thread: u32, around: &impl Around) {
         self.holders.retain(|holder| holder.holding.flock || holder.holding.owner != owner);
         for holder in self.holders.iter_mut().filter(|holder| holder.holding.fh == fh) {
             for (process, closed) in &mut holder.processes {
                 *closed |= thread == 0 || around.is_of(thread, process);
             }
         }
-        self.ending += 1;
+        self.closes += 1;
     }
 
     /// Whether a lock stands or is gone, as far as can be known now.
@@ -116,10 +116,10 @@ impl File {
         let any = holders.peek().is_some();
         let stands =
             holders.any(|holder| holder.processes.iter().any(|(process, closed)| !closed && around.is_alive(process)));
-        if stands || left.is_zero() || (!any && self.ending == 0) {
+        if stands || left.is_zero() || (!any && self.closes == 0) {
             return Verdict::Settled;
         }
-        if self.ending > 0 {
+        if self.closes > 0 {
             return Verdict::Unsure(left);
         }
         let since = self.ended.map_or(asked.began, |ended| ended.max(asked.began));

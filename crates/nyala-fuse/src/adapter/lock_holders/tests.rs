@@ -52,33 +52,33 @@ fn is_settled(holders: &LockHolders, holding: Holding, machine: &Machine) -> boo
 fn a_lock_of_a_live_process_that_did_not_close_stands_at_once() {
     let (holders, machine) = (LockHolders::default(), Machine::default());
     assert!(is_settled(&holders, FLOCK, &machine), "nothing is locked");
-    holders.taking(FILE, FLOCK, process(100));
+    holders.note_lock(FILE, FLOCK, process(100));
     assert!(is_settled(&holders, FLOCK, &machine));
     // Another one's close, and one of another open file, are none of its.
-    drop(holders.closing(FILE, FLOCK.fh, 1, 200, &machine));
-    drop(holders.closing(FILE, Fh(99), 1, 100, &machine));
+    drop(holders.begin_close(FILE, FLOCK.fh, 1, 200, &machine));
+    drop(holders.begin_close(FILE, Fh(99), 1, 100, &machine));
     assert!(is_settled(&holders, FLOCK, &machine));
-    drop(holders.closing(FILE, FLOCK.fh, 1, 103, &machine));
+    drop(holders.begin_close(FILE, FLOCK.fh, 1, 103, &machine));
     assert!(!is_settled(&holders, FLOCK, &machine), "a thread of it has closed the file");
-    holders.taking(FILE, FLOCK, process(100));
+    holders.note_lock(FILE, FLOCK, process(100));
     assert!(is_settled(&holders, FLOCK, &machine), "it locked again, through a duplicate");
     machine.gone.borrow_mut().insert(100);
     assert!(!is_settled(&holders, FLOCK, &machine));
-    holders.taking(FILE, FLOCK, process(300));
+    holders.note_lock(FILE, FLOCK, process(300));
     assert!(is_settled(&holders, FLOCK, &machine), "a child that inherited it took it too");
 }
 
 #[test]
 fn a_doubtful_lock_is_settled_when_it_was_quiet_and_the_queue_was_empty() {
     let (holders, machine) = (LockHolders::default(), Machine::default());
-    holders.taking(FILE, FLOCK, process(0));
+    holders.note_lock(FILE, FLOCK, process(0));
     let after = |waited, idle| verdict(&holders, FLOCK, waited, idle, &machine);
     assert_eq!(after(Duration::ZERO, true), Verdict::Unsure(QUIET));
     assert_eq!(after(QUIET / 4, true), Verdict::Unsure(QUIET - QUIET / 4));
     assert_eq!(after(QUIET, true), Verdict::Settled);
     assert_eq!(after(QUIET, false), Verdict::Unsure(LOOK), "the kernel had something queued all the time");
     assert_eq!(after(LIMIT, false), Verdict::Settled, "it is bounded");
-    let ending = holders.closing(FILE, FLOCK.fh, 1, 0, &machine);
+    let ending = holders.begin_close(FILE, FLOCK.fh, 1, 0, &machine);
     assert_eq!(after(QUIET, true), Verdict::Unsure(LIMIT - QUIET), "a close is under way");
     assert_eq!(after(LIMIT, true), Verdict::Settled);
     drop(ending);
@@ -88,20 +88,20 @@ fn a_doubtful_lock_is_settled_when_it_was_quiet_and_the_queue_was_empty() {
 #[test]
 fn an_end_under_way_is_waited_for_and_forgets() {
     let (holders, machine) = (LockHolders::default(), Machine::default());
-    holders.taking(FILE, FLOCK, process(100));
-    holders.taking(FILE, RANGE, process(100));
+    holders.note_lock(FILE, FLOCK, process(100));
+    holders.note_lock(FILE, RANGE, process(100));
     let ending = holders.released(FILE, FLOCK.fh);
     assert!(!is_settled(&holders, FLOCK, &machine), "the server does not know yet");
     assert!(is_settled(&holders, RANGE, &machine), "another open file");
     drop(ending);
     assert!(is_settled(&holders, FLOCK, &machine));
     // The locks of a process end with its flush.
-    let ending = holders.closing(FILE, Fh(99), RANGE.owner, 100, &machine);
+    let ending = holders.begin_close(FILE, Fh(99), RANGE.owner, 100, &machine);
     assert!(!is_settled(&holders, RANGE, &machine));
     drop(ending);
     assert!(holders.by_inode.lock().is_empty() && holders.count.load(Ordering::Relaxed) == 0);
-    assert!(holders.closing(FILE, Fh(1), 1, 1, &machine).is_none() && holders.released(FILE, Fh(1)).is_none());
-    holders.taking(FILE, FLOCK, process(100));
+    assert!(holders.begin_close(FILE, Fh(1), 1, 1, &machine).is_none() && holders.released(FILE, Fh(1)).is_none());
+    holders.note_lock(FILE, FLOCK, process(100));
     holders.gave_up(FILE, FLOCK);
     assert!(holders.by_inode.lock().is_empty());
 }
@@ -110,7 +110,7 @@ fn an_end_under_way_is_waited_for_and_forgets() {
 fn known_processes_are_bounded() {
     let (holders, machine) = (LockHolders::default(), Machine::default());
     for pid in 0..100 {
-        holders.taking(FILE, FLOCK, process(pid * 10));
+        holders.note_lock(FILE, FLOCK, process(pid * 10));
     }
     assert_eq!(holders.by_inode.lock()[&FILE.0].holders[0].processes.len(), MAX_PROCESSES);
     assert!(is_settled(&holders, FLOCK, &machine));
@@ -122,7 +122,7 @@ fn whoever_asks_goes_on_when_the_release_has_ended() {
     machine.queued.set(true);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(async {
-        holders.taking(FILE, FLOCK, process(100));
+        holders.note_lock(FILE, FLOCK, process(100));
         machine.gone.borrow_mut().insert(100);
         let released = Cell::new(false);
         let release = async {

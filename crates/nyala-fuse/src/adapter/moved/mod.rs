@@ -13,24 +13,24 @@
 //! listing told it. A wrong guess costs an ESTALE that was there before, or a node more: a process whose working
 //! directory was moved then has it at its old place, as a removed one. Records are bounded; what does not fit is not known.
 
-mod place;
-mod places;
+mod kernel_dir;
+mod kernel_dirs;
 #[cfg(test)]
 mod tests;
 
 use crate::Ino;
+pub use kernel_dir::{At, Node, SHIFT};
+use kernel_dir::{KernelDir, NODES, number};
+use kernel_dirs::KernelDirs;
 use nyala_wire::InodeId;
 use parking_lot::Mutex;
-pub use place::{At, Node, SHIFT};
-use place::{NODES, Place, number};
-use places::Places;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 /// See the module.
 #[derive(Default)]
 pub struct Moved {
-    places: Mutex<Places>,
+    dirs: Mutex<KernelDirs>,
     /// Directories whose place is known, to be read without the lock.
     known: AtomicUsize,
     /// Those that the kernel may have several nodes of.
@@ -38,38 +38,38 @@ pub struct Moved {
 }
 
 impl Moved {
-    fn count(&self, places: &Places) {
-        self.known.store(places.of.len(), Ordering::Release);
-        self.several.store(places.several, Ordering::Release);
+    fn count(&self, dirs: &KernelDirs) {
+        self.known.store(dirs.of.len(), Ordering::Release);
+        self.several.store(dirs.several, Ordering::Release);
     }
 
     /// A thread's look-up found a directory under a name in another: what to call it.
     pub fn found(&self, dir: InodeId, at: (Ino, &[u8]), thread: u32, now: Instant) -> Node {
-        let mut places = self.places.lock();
-        let node = places.found(dir, at, thread, now);
-        self.count(&places);
+        let mut dirs = self.dirs.lock();
+        let node = dirs.found(dir, at, thread, now);
+        self.count(&dirs);
         node
     }
 
     /// A listing shows a directory to the kernel, which may or may not put it there.
     pub fn listed(&self, dir: InodeId, at: (Ino, &[u8])) -> Ino {
-        let mut places = self.places.lock();
-        let ino = places.listed(dir, at);
-        self.count(&places);
+        let mut dirs = self.dirs.lock();
+        let ino = dirs.listed(dir, at);
+        self.count(&dirs);
         ino
     }
 
     /// The kernel asks for a directory by number: for a node of it, or for the directory above another.
     pub fn numbered(&self, dir: InodeId, node: Option<u8>) -> Ino {
-        let mut places = self.places.lock();
-        let ino = places.numbered(dir, node);
-        self.count(&places);
+        let mut dirs = self.dirs.lock();
+        let ino = dirs.numbered(dir, node);
+        self.count(&dirs);
         ino
     }
 
     /// This mount renamed, and the kernel knows it.
     pub fn renamed(&self, from: At, to: At, exchange: bool) {
-        self.places.lock().renamed(from, to, exchange);
+        self.dirs.lock().renamed(from, to, exchange);
     }
 
     /// Whether [`Moved::forgotten`] has anything to do.
@@ -80,19 +80,19 @@ impl Moved {
     /// The kernel has forgotten a node that it was told of so often. That may be the answer to one look-up, which it had no
     /// use for, while it still has the node from others.
     pub fn forgotten(&self, ino: Ino, times: u64) {
-        let mut places = self.places.lock();
-        places.forgotten(ino, times);
-        self.count(&places);
+        let mut dirs = self.dirs.lock();
+        dirs.forgotten(ino, times);
+        self.count(&dirs);
     }
 
     /// Whether the kernel may have several nodes of an inode.
     pub fn has_several(&self, dir: InodeId) -> bool {
-        self.several.load(Ordering::Acquire) > 0 && self.places.lock().of.get(&dir).is_some_and(Place::is_several)
+        self.several.load(Ordering::Acquire) > 0 && self.dirs.lock().of.get(&dir).is_some_and(KernelDir::is_several)
     }
 
     /// All nodes that the kernel may have of an inode.
     pub fn nodes(&self, dir: InodeId) -> impl Iterator<Item = Ino> + use<> {
-        let known = if self.has_known() { self.places.lock().of.get(&dir).map(Place::nodes) } else { None };
+        let known = if self.has_known() { self.dirs.lock().of.get(&dir).map(KernelDir::nodes) } else { None };
         let nodes = known.unwrap_or([true, false, false, false]);
         (0..NODES).zip(nodes).filter(|(_, has)| *has).map(move |(node, _)| number(dir, node))
     }

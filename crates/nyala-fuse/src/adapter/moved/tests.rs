@@ -2,7 +2,7 @@
 
 //! Moves by others, moves by this mount, and bounds.
 
-use super::places::{AGAIN, MAX_PLACES};
+use super::kernel_dirs::{AGAIN, MAX_DIRS};
 use super::*;
 use crate::adapter::convert::inode;
 
@@ -11,20 +11,20 @@ const OTHER: InodeId = InodeId(8);
 const PLAIN: Ino = Ino(7);
 const SECOND: Ino = Ino(7 | 1 << SHIFT);
 
-fn at(place: u64) -> (Ino, &'static [u8]) {
-    (Ino(place), b"name")
+fn at(parent: u64) -> (Ino, &'static [u8]) {
+    (Ino(parent), b"name")
 }
 
-fn place(place: u64) -> At {
-    At::new(Ino(place), b"name")
+fn entry(parent: u64) -> At {
+    At::new(Ino(parent), b"name")
 }
 
 fn nodes(moved: &Moved) -> Vec<Ino> {
     moved.nodes(DIR).collect()
 }
 
-fn parts(moved: &Moved, dir: InodeId, place: u64, now: Instant) -> bool {
-    moved.found(dir, at(place), 50, now).parted
+fn parts(moved: &Moved, dir: InodeId, parent: u64, now: Instant) -> bool {
+    moved.found(dir, at(parent), 50, now).parted
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn a_second_look_that_finds_it_moved_gets_another_node() {
     assert_eq!(moved.found(DIR, at(2), 50, now), here(PLAIN), "the kernel may be able to move it");
     assert_eq!(moved.found(DIR, at(2), 51, now), here(PLAIN), "somebody else");
     assert!(!moved.has_several(DIR));
-    assert_eq!(moved.found(DIR, at(2), 50, now), Node { ino: SECOND, parted: true, from: Some(place(1)) });
+    assert_eq!(moved.found(DIR, at(2), 50, now), Node { ino: SECOND, parted: true, from: Some(entry(1)) });
     assert!(moved.has_several(DIR) && !moved.has_several(OTHER));
     assert_eq!(nodes(&moved), [PLAIN, SECOND]);
     assert_eq!(moved.found(DIR, at(2), 50, now), here(SECOND), "once");
@@ -60,11 +60,11 @@ fn what_this_mount_renames_is_no_news_and_old_news_are_none() {
     let (moved, now) = (Moved::default(), Instant::now());
     parts(&moved, DIR, 1, now);
     parts(&moved, OTHER, 2, now);
-    moved.renamed(place(1), place(2), true);
+    moved.renamed(entry(1), entry(2), true);
     for _ in 0..3 {
         assert!(!parts(&moved, DIR, 2, now) && !parts(&moved, OTHER, 1, now));
     }
-    moved.renamed(place(2), place(3), false);
+    moved.renamed(entry(2), entry(3), false);
     assert!(!parts(&moved, DIR, 3, now) && !parts(&moved, DIR, 3, now));
     parts(&moved, DIR, 4, now);
     assert!(!parts(&moved, DIR, 4, now + AGAIN), "so late it is another question");
@@ -88,11 +88,11 @@ fn nodes_come_round_and_places_are_bounded() {
         assert_eq!(parts(&moved, DIR, n, now), n > 0);
     }
     assert_eq!(nodes(&moved).len(), 4);
-    for n in 0..2 * MAX_PLACES as u64 {
+    for n in 0..2 * MAX_DIRS as u64 {
         parts(&moved, InodeId(100 + n), 100 + n, now);
     }
     assert!(moved.has_several(DIR), "withdrawals reach all its nodes");
-    assert!(moved.places.lock().of.len() <= MAX_PLACES && moved.places.lock().at.len() <= MAX_PLACES);
+    assert!(moved.dirs.lock().of.len() <= MAX_DIRS && moved.dirs.lock().at.len() <= MAX_DIRS);
     nodes(&moved).into_iter().for_each(|node| moved.forgotten(node, u64::MAX));
     assert!(!moved.has_several(DIR));
 }

@@ -8,7 +8,7 @@ fn arrived(opcode: Opcode, ino: u64, came: Instant) -> Arrived {
     Arrived { opcode: opcode as u32, ino: Ino(ino), came, queued: Duration::from_micros(5) }
 }
 
-fn kept(traces: &Traces) -> Vec<MountTrace> {
+fn recorded(traces: &Traces) -> Vec<MountTrace> {
     codec::decode(&traces.value()).unwrap()
 }
 
@@ -45,11 +45,11 @@ fn what_was_waited_for_is_kept_the_newest_first() {
     let asked = |from, to| Asked { address, request: 3, message_type: 0x0201, took: (at(from), at(to)) };
     let one = arrived(Opcode::Create, 9, came);
     traces.add(76, one, at(5), [].into_iter());
-    assert!(kept(&traces).is_empty(), "nobody asks");
+    assert!(recorded(&traces).is_empty(), "nobody asks");
     traces.ask(Ino::ROOT, b"1 30", came).unwrap();
     traces.add(77, one, at(95), [asked(10, 60), asked(50, 200)].into_iter());
     traces.add(78, arrived(Opcode::Write, 10, came), at(50), [].into_iter());
-    let all = kept(&traces);
+    let all = recorded(&traces);
     assert!(all[1].ended_unix_ns > 1_700_000_000_000_000_000);
     let expected = MountTrace {
         trace: 77,
@@ -64,8 +64,8 @@ fn what_was_waited_for_is_kept_the_newest_first() {
     for trace in 0..2000 {
         traces.add(trace, one, at(95), (0..20).map(|_| asked(1, 2)));
     }
-    let all = kept(&traces);
+    let all = recorded(&traces);
     assert!(traces.value().len() <= MOST_BYTES && all.len() > 50 && all[0].trace == 1999, "{}", all.len());
     traces.ask(Ino::ROOT, b"1 1", came).unwrap();
-    assert!(kept(&traces).is_empty());
+    assert!(recorded(&traces).is_empty());
 }

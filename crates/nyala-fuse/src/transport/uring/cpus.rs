@@ -33,7 +33,7 @@ pub(crate) fn shares(per_cpu: bool, entries: usize) -> io::Result<Vec<Share>> {
         .ok_or_else(|| io::Error::other(format!("{POSSIBLE} is not understood")))?;
     let allowed = sched_getaffinity(None)?;
     let usable: Vec<usize> = (0..usize::from(queues)).filter(|cpu| allowed.is_set(*cpu)).collect();
-    Ok(spread(queues, if per_cpu { &usable } else { &[] }, entries))
+    Ok(assign_queues(queues, if per_cpu { &usable } else { &[] }, entries))
 }
 
 /// How many there are in a list such as `0-3,8`; the kernel numbers its queues from 0 to that, gaps or not.
@@ -45,7 +45,7 @@ fn count(list: &str) -> Option<u16> {
     })
 }
 
-fn spread(queues: u16, cpus: &[usize], entries: usize) -> Vec<Share> {
+fn assign_queues(queues: u16, cpus: &[usize], entries: usize) -> Vec<Share> {
     if cpus.is_empty() {
         return vec![Share { cpu: None, queues: (0..queues).map(|queue| (queue, entries)).collect() }];
     }
@@ -85,9 +85,9 @@ mod tests {
 
     #[test]
     fn every_queue_has_exactly_one_thread() {
-        let shares = spread(6, &[1, 4], 8);
+        let shares = assign_queues(6, &[1, 4], 8);
         assert_eq!(shares[0], Share { cpu: Some(1), queues: vec![(0, 2), (1, 8), (3, 2)] });
         assert_eq!(shares[1], Share { cpu: Some(4), queues: vec![(2, 2), (4, 8), (5, 2)] });
-        assert_eq!(spread(2, &[], 8), [Share { cpu: None, queues: vec![(0, 8), (1, 8)] }]);
+        assert_eq!(assign_queues(2, &[], 8), [Share { cpu: None, queues: vec![(0, 8), (1, 8)] }]);
     }
 }

@@ -18,7 +18,7 @@ const FILE: u64 = 2;
 
 #[derive(Default)]
 struct Recorder {
-    kept: Mutex<Vec<Bytes>>,
+    held_data: Mutex<Vec<Bytes>>,
     hold: Mutex<Option<Duration>>,
     guards: Arc<AtomicU64>,
     wrong: Arc<AtomicU64>,
@@ -48,7 +48,7 @@ impl Handler for Recorder {
     async fn write(&self, _: &Context, _: Ino, _: &WriteArgs, data: WriteData) -> Result<u32> {
         let len = data.len() as u32;
         match *self.hold.lock() {
-            None => self.kept.lock().push(data.into_bytes()),
+            None => self.held_data.lock().push(data.into_bytes()),
             Some(time) => {
                 let (guards, wrong) = (Arc::clone(&self.guards), Arc::clone(&self.wrong));
                 guards.fetch_add(1, Ordering::SeqCst);
@@ -91,8 +91,8 @@ impl Mounted {
         self.dir.path().join("file")
     }
 
-    pub fn kept(&self) -> Vec<Bytes> {
-        self.recorder.kept.lock().clone()
+    pub fn held_data(&self) -> Vec<Bytes> {
+        self.recorder.held_data.lock().clone()
     }
 
     pub fn hold_guards(&self, time: Duration) {

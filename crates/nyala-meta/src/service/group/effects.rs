@@ -23,7 +23,7 @@ impl GroupShell {
             LogEffect::Send(to, envelope, records) => self.send(to, envelope, records),
             LogEffect::Committed(index) => {
                 let began_us = self.setup.flusher.committed(index);
-                began_us.into_iter().for_each(|began_us| self.served(true, began_us));
+                began_us.into_iter().for_each(|began_us| self.note_latency(true, began_us));
             }
             LogEffect::DurableEverywhere(index) => drop(self.durable.send_replace(index)),
             LogEffect::Lead(_) => self.tell(News::Lead),

@@ -137,7 +137,10 @@ impl GroupShell {
             let late = ticks.tick().await.elapsed();
             // What only reads is answered at once: it waits as long as everything on this thread does.
             if self.asked.take() {
-                self.served(false, monotonic_us().saturating_sub(u64::try_from(late.as_micros()).unwrap_or(u64::MAX)));
+                self.note_latency(
+                    false,
+                    monotonic_us().saturating_sub(u64::try_from(late.as_micros()).unwrap_or(u64::MAX)),
+                );
             }
             count = count.wrapping_add(1);
             self.renew();
@@ -197,7 +200,7 @@ impl GroupShell {
 
     /// A client's request that came at `began_us` ([`monotonic_us`]) is answered for. What requests take decides how fast members that
     /// lack everything are given it.
-    fn served(self: &Rc<Self>, change: bool, began_us: u64) {
+    fn note_latency(self: &Rc<Self>, change: bool, began_us: u64) {
         let mut state = self.state.borrow_mut();
         // Nothing follows from it but numbers.
         state.replica.handle(monotonic_us(), LogInput::Served { change, began_us }, &mut Vec::new());

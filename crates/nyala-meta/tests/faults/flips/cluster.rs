@@ -119,12 +119,12 @@ fn on_thread<F: Future<Output = Ended>>(
     (stop, run)
 }
 
-async fn told(stopped: oneshot::Receiver<()>) {
+async fn until_stopped(stopped: oneshot::Receiver<()>) {
     // Who gives the service up says nothing.
     let _ = stopped.await;
 }
 
-fn words<E: std::fmt::Display>(error: E) -> String {
+fn error_text<E: std::fmt::Display>(error: E) -> String {
     error.to_string()
 }
 
@@ -161,7 +161,7 @@ impl Cluster {
                 };
                 on_thread(move |stopped| async {
                     let open = |dir: &Path, options: Options| Store::open(dir, small(options));
-                    nyala_meta::run_on(config, &open, told(stopped)).await.map_err(words)
+                    nyala_meta::run_on(config, &open, until_stopped(stopped)).await.map_err(error_text)
                 })
             }
             Who::Storage1 | Who::Storage2 => {
@@ -171,7 +171,7 @@ impl Cluster {
                 config.sync_idle = Duration::from_millis(200);
                 let disks = SmallDisks { who, stores: self.stores.clone() };
                 on_thread(move |stopped| async move {
-                    nyala_storage::run_on(config, &disks, told(stopped)).await.map_err(words)
+                    nyala_storage::run_on(config, &disks, until_stopped(stopped)).await.map_err(error_text)
                 })
             }
         };
@@ -195,9 +195,9 @@ impl Cluster {
         };
         let (tell, address) = mpsc::channel();
         let (stop, run) = on_thread(move |stopped| async move {
-            let mgmt = Mgmt::open(config).map_err(words)?;
+            let mgmt = Mgmt::open(config).map_err(error_text)?;
             tell.send((mgmt.addresses()[0], mgmt.rest_address())).expect("it is waited for");
-            mgmt.run(told(stopped)).await.map_err(words)
+            mgmt.run(until_stopped(stopped)).await.map_err(error_text)
         });
         // An error says that it has ended.
         let found = address.recv().ok();
@@ -352,12 +352,12 @@ impl Cluster {
             retry_timeout,
             ..ClientConfig::new(
                 self.mgmt.into_iter().collect(),
-                Secret::load(&self.secret()).map_err(words)?,
+                Secret::load(&self.secret()).map_err(error_text)?,
                 "flips:/",
             )
         };
         let connected = tokio::time::timeout(2 * retry_timeout, Client::connect(config)).await;
-        connected.map_err(|_| format!("no client after {:?}", 2 * retry_timeout))?.map_err(words)
+        connected.map_err(|_| format!("no client after {:?}", 2 * retry_timeout))?.map_err(error_text)
     }
 
     /// For requests of one's own.

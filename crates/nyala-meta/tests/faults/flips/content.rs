@@ -18,7 +18,7 @@ const LIMIT: Duration = Duration::from_secs(15);
 
 /// Where a directory's files have their data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum DataPlace {
     Inline,
     /// Striped over both targets.
     Striped,
@@ -26,8 +26,8 @@ pub enum Place {
     Mirrored,
 }
 
-pub const PLACES: [(Place, &str); 3] =
-    [(Place::Inline, "inline"), (Place::Striped, "striped"), (Place::Mirrored, "mirrored")];
+pub const DATA_PLACES: [(DataPlace, &str); 3] =
+    [(DataPlace::Inline, "inline"), (DataPlace::Striped, "striped"), (DataPlace::Mirrored, "mirrored")];
 
 #[derive(Clone, Debug)]
 struct Entry {
@@ -121,11 +121,11 @@ impl Model {
     /// The directories.
     pub async fn begin(client: &Client, pattern: StripePattern) -> Result<Model, Error> {
         let mut model = Model::default();
-        for (place, name) in PLACES {
+        for (place, name) in DATA_PLACES {
             let inode = client.mkdir(ROOT, name.as_bytes(), 0o755, OWNER).await?.inode;
-            let inline_bytes = if place == Place::Inline { 16 << 10 } else { 0 };
+            let inline_bytes = if place == DataPlace::Inline { 16 << 10 } else { 0 };
             let (pattern, num_targets) = match place {
-                Place::Mirrored => (StripePattern { pattern: Pattern::Mirror, ..pattern }, 1),
+                DataPlace::Mirrored => (StripePattern { pattern: Pattern::Mirror, ..pattern }, 1),
                 _ => (pattern, 2),
             };
             client.set_pattern(inode, StripePattern { inline_bytes, num_targets, ..pattern }).await?;
@@ -209,9 +209,9 @@ impl Model {
     }
 
     /// Compares what a client finds with what was put there: all names and content of the places.
-    pub async fn look(&self, client: &Client, places: &[Place]) -> Seen {
+    pub async fn look(&self, client: &Client, places: &[DataPlace]) -> Seen {
         let mut seen = Seen::default();
-        for (place, name) in PLACES.into_iter().filter(|(place, _)| places.contains(place)) {
+        for (place, name) in DATA_PLACES.into_iter().filter(|(place, _)| places.contains(place)) {
             let (dir, entries) = &self.dirs[name];
             let found =
                 seen.answer("inline", &format!("look-up of {name}"), client.lookup(ROOT, name.as_bytes())).await;
@@ -225,7 +225,7 @@ impl Model {
                     format!("{} names of {}, missing {missing:?}", found.len(), entries.len())
                 });
             }
-            let data = if place == Place::Inline { "inline" } else { name };
+            let data = if place == DataPlace::Inline { "inline" } else { name };
             for (entry_name, entry) in entries {
                 let what = format!("{name}/{entry_name}");
                 seen.entry(client, *dir, (&what, data), entry_name, entry).await;

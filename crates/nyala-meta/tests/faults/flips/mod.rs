@@ -10,15 +10,15 @@
 
 mod cluster;
 mod content;
-mod places;
 mod scrub;
+mod snapshot;
 mod trial;
 
 use cluster::{Cluster, Who};
 use content::Model;
 use nyala_transport::Secret;
 use nyala_wire::StripePattern;
-use places::Snapshot;
+use snapshot::Snapshot;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -32,7 +32,7 @@ use trial::{Known, Outcome, Trial};
 /// Of the short form.
 const SHORT: Duration = Duration::from_secs(25);
 /// Trials at once: much of their time they wait.
-const AT_ONCE: usize = 12;
+const MAX_CONCURRENT: usize = 12;
 /// Until logs vouch for what was synced.
 const VOUCHED: Duration = Duration::from_millis(1200);
 /// Until members of a mirror have forgotten that a change was under way.
@@ -170,7 +170,7 @@ fn a_flipped_bit_is_never_a_wrong_answer() {
         }
     };
     std::thread::scope(|scope| {
-        for _ in 0..if only.is_some() { 1 } else { AT_ONCE } {
+        for _ in 0..if only.is_some() { 1 } else { MAX_CONCURRENT } {
             scope.spawn(|| {
                 while !done() {
                     let number = next.fetch_add(1, Ordering::Relaxed);
@@ -201,7 +201,7 @@ fn a_damaged_copy_is_read_from_a_member_that_becomes_good_a_moment_later() {
     trial::put_secret(dir, &known.secret);
     let mut files = model.files("mirrored");
     let (inode, content) = files.next().unwrap();
-    places::damage_chunk_file(&dir.join("storage2/target"), inode);
+    snapshot::damage_chunk_file(&dir.join("storage2/target"), inode);
     let mut cluster = Cluster::at(dir);
     [Who::Mgmt, Who::Meta, Who::Storage2].into_iter().for_each(|who| cluster.start(who));
     assert!(block_on(cluster.settled()).is_empty());

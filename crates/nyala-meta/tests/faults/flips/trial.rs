@@ -3,9 +3,9 @@
 //! One trial: the directories as they were, some bits flipped in one structure, and everything that may be seen of it.
 
 use crate::flips::cluster::{ALL, Cluster, Ended, Who};
-use crate::flips::content::{Model, Place, Seen, pattern};
-use crate::flips::places::{Flip, Snapshot, chunk_files};
+use crate::flips::content::{DataPlace, Model, Seen, pattern};
 use crate::flips::scrub::Scrub;
+use crate::flips::snapshot::{Flip, Snapshot, chunk_files};
 use nyala_client::Client;
 use nyala_transport::{Endpoint, Pool, PoolOptions, Request};
 use nyala_wire::SplitMix64;
@@ -159,9 +159,9 @@ impl Trial {
         }
         let both = [Who::Storage1, Who::Storage2].into_iter().all(|who| cluster.runs(who));
         let mirror = both || cluster.other_member_serves().await;
-        let mut places = vec![Place::Inline];
-        places.extend(both.then_some(Place::Striped));
-        places.extend(mirror.then_some(Place::Mirrored));
+        let mut places = vec![DataPlace::Inline];
+        places.extend(both.then_some(DataPlace::Striped));
+        places.extend(mirror.then_some(DataPlace::Mirrored));
         let map = cluster.map().await.ok_or("management says no map")?;
         same_cluster(&known.map, &map)?;
         let client = match cluster.client(CLIENT_TIMEOUT).await {

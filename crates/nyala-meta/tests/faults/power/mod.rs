@@ -24,7 +24,7 @@ use tokio::task::LocalSet;
 use work::{OPS, Op, STARTS, Start, Worker, look};
 
 /// Clusters at once: most of their time they wait.
-const AT_ONCE: usize = 24;
+const MAX_CONCURRENT: usize = 24;
 /// Of the short form.
 const SHORT: Duration = Duration::from_secs(25);
 const CUTS_EACH: u64 = 12;
@@ -150,7 +150,7 @@ impl Tally {
     /// Takes sequences until there are none, on several threads.
     fn try_all(&self, next: impl Fn() -> Option<Sequence> + Sync, most: u64) {
         std::thread::scope(|scope| {
-            for _ in 0..AT_ONCE {
+            for _ in 0..MAX_CONCURRENT {
                 scope.spawn(|| {
                     while let Some(sequence) = next() {
                         self.try_sequence(&sequence, most);

@@ -4,7 +4,7 @@
 //! on one machine would have seen.
 
 use super::harness::Cluster;
-use super::{OWNER, rename, spread};
+use super::{OWNER, rename, two_directories};
 use nyala_client::{Client, FileHandle, OpenOptions};
 use nyala_wire::meta::{Rename, SetAttr};
 use nyala_wire::{ErrorCode, InodeId, SplitMix64};
@@ -191,7 +191,7 @@ fn run(opens: bool) {
     let seed = std::env::var("NYALA_SEED").ok().and_then(|seed| seed.parse().ok());
     for seed in seed.map_or(1..3, |seed| seed..seed + 1) {
         Cluster::start().run_clients(CLIENTS, |clients| async move {
-            let (a, b) = spread(&clients[0]).await;
+            let (a, b) = two_directories(&clients[0]).await;
             let mut run = Run {
                 clients,
                 dirs: vec![a, b],
@@ -232,7 +232,7 @@ fn content_that_comes_with_a_look_up_is_what_every_other_wrote() {
 fn a_small_file_is_looked_up_opened_read_and_closed_with_one_request() {
     Cluster::start().run_clients(3, |clients| async move {
         let (maker, before, reader) = (&clients[0], &clients[1], &clients[2]);
-        let (a, _) = spread(maker).await;
+        let (a, _) = two_directories(maker).await;
         let name = |n: u8| format!("f{n}");
         for n in 0..40_u8 {
             let handle = maker.create(a, name(n).as_bytes(), 0o644, OWNER, true).await.unwrap().1;
@@ -270,7 +270,7 @@ fn a_small_file_is_looked_up_opened_read_and_closed_with_one_request() {
 fn exchanged_and_linked_names_are_true_where_only_one_of_them_was_known() {
     Cluster::start().run_clients(2, |clients| async move {
         let (one, two) = (&clients[0], &clients[1]);
-        let (a, b) = spread(one).await;
+        let (a, b) = two_directories(one).await;
         let make = async |dir, name: &str| {
             let (attr, handle) = two.create(dir, name.as_bytes(), 0o644, OWNER, true).await.unwrap();
             handle.release().await.unwrap();

@@ -71,7 +71,7 @@ pub fn on_thread<F: Future<Output = ()>>(work: impl FnOnce(oneshot::Receiver<()>
     (stop, thread)
 }
 
-pub async fn told(stopped: oneshot::Receiver<()>) {
+pub async fn until_stopped(stopped: oneshot::Receiver<()>) {
     let _ = stopped.await;
 }
 
@@ -93,15 +93,21 @@ impl Cluster {
             rest_listen: "127.0.0.1:0".parse().unwrap(),
             ..MgmtConfig::new(cluster.path("mgmt"), &secret)
         };
-        cluster.services.push(on_thread(move |stop| async { nyala_mgmt::run(mgmt, told(stop)).await.unwrap() }));
+        cluster
+            .services
+            .push(on_thread(move |stop| async { nyala_mgmt::run(mgmt, until_stopped(stop)).await.unwrap() }));
         for n in 0..2 {
             let meta = cluster.meta(n);
-            cluster.services.push(on_thread(move |stop| async { nyala_meta::run(meta, told(stop)).await.unwrap() }));
+            cluster
+                .services
+                .push(on_thread(move |stop| async { nyala_meta::run(meta, until_stopped(stop)).await.unwrap() }));
         }
         let mut storage = StorageConfig::new(cluster.path("storage"), cluster.storage, vec![cluster.mgmt], secret);
         storage.targets =
             (0..4).map(|n| TargetSpec { dir: cluster.path(&format!("t{n}")), ..TargetSpec::default() }).collect();
-        cluster.services.push(on_thread(move |stop| async { nyala_storage::run(storage, told(stop)).await.unwrap() }));
+        cluster
+            .services
+            .push(on_thread(move |stop| async { nyala_storage::run(storage, until_stopped(stop)).await.unwrap() }));
         cluster
     }
 
@@ -137,7 +143,7 @@ impl Cluster {
                 on_thread(move |cut| async {
                     tokio::select! {
                         ended = nyala_meta::run(config, std::future::pending()) => ended.unwrap(),
-                        () = told(cut) => {}
+                        () = until_stopped(cut) => {}
                     }
                 })
             };
@@ -189,7 +195,7 @@ impl Cluster {
         for n in 0..2 {
             let meta = self.meta(n);
             work(&meta.dir);
-            let run = on_thread(move |stop| async { nyala_meta::run(meta, told(stop)).await.unwrap() });
+            let run = on_thread(move |stop| async { nyala_meta::run(meta, until_stopped(stop)).await.unwrap() });
             self.services.insert(1 + n, run);
         }
     }

@@ -4,7 +4,7 @@
 //! that ends.
 
 use crate::cluster::harness::Cluster;
-use crate::cluster::{OWNER, spread};
+use crate::cluster::{OWNER, two_directories};
 use nyala_client::{CacheListener, Client, Withdraw};
 use nyala_wire::meta::{FileLock, LockKind};
 use nyala_wire::{ErrorCode, InodeId};
@@ -48,7 +48,7 @@ async fn embrace(one: &Client, two: &Client, first: InodeId, second: InodeId, at
 fn circles_lose_one_and_the_other_goes_on() {
     Cluster::start().run_clients(2, |clients| async move {
         let [one, two] = &clients[..] else { panic!("two clients") };
-        let (here, there) = spread(one).await;
+        let (here, there) = two_directories(one).await;
         let (a, b) = (file(one, here).await, file(one, there).await);
         let began = Instant::now();
         let refused = embrace(one, two, a, a, (0, 1)).await;
@@ -65,7 +65,7 @@ fn circles_lose_one_and_the_other_goes_on() {
 fn a_lock_is_waited_for_and_ends_with_its_client() {
     Cluster::start().run_clients(3, |clients| async move {
         let [one, two, third] = &clients[..] else { panic!("three clients") };
-        let (here, _) = spread(one).await;
+        let (here, _) = two_directories(one).await;
         let inode = file(one, here).await;
         let whole = lock(LockKind::Write, 0, u64::MAX);
         one.set_lock(inode, whole, false).await.unwrap();
@@ -121,7 +121,7 @@ impl CacheListener for Above {
 fn who_does_not_wait_is_refused_after_the_holder_was_asked() {
     Cluster::start().run_clients(2, |clients| async move {
         let [one, two] = &clients[..] else { panic!("two clients") };
-        let (here, _) = spread(one).await;
+        let (here, _) = two_directories(one).await;
         let inode = file(one, here).await;
         let whole = lock(LockKind::Write, 0, u64::MAX);
         one.set_listener(std::sync::Arc::new(Above { client: one.clone(), answers: true }));

@@ -4,7 +4,7 @@
 
 use crate::cluster::OWNER;
 use crate::cluster::durable::{chunk_files, put};
-use crate::cluster::harness::{Running, free_address, on_thread, told};
+use crate::cluster::harness::{Running, free_address, on_thread, until_stopped};
 use crate::cluster::keys::answer;
 use nyala_client::{Client, ClientConfig};
 use nyala_meta::MetaConfig;
@@ -45,10 +45,11 @@ impl Cluster {
             rest_listen: "127.0.0.1:0".parse().unwrap(),
             ..MgmtConfig::new(dir.path().join("mgmt"), &secret)
         };
-        let mut others = vec![on_thread(move |stop| async { nyala_mgmt::run(config, told(stop)).await.unwrap() })];
+        let mut others =
+            vec![on_thread(move |stop| async { nyala_mgmt::run(config, until_stopped(stop)).await.unwrap() })];
         let mut config = StorageConfig::new(dir.path().join("storage"), storage, vec![mgmt], secret);
         config.targets = vec![TargetSpec { dir: dir.path().join("t0"), ..TargetSpec::default() }];
-        others.push(on_thread(move |stop| async { nyala_storage::run(config, told(stop)).await.unwrap() }));
+        others.push(on_thread(move |stop| async { nyala_storage::run(config, until_stopped(stop)).await.unwrap() }));
         let machines = [Machine::new(1), Machine::new(2)];
         let mut cluster = Cluster { dir, mgmt, metas, others, running: [None, None], machines };
         cluster.start_meta(0);
@@ -79,7 +80,7 @@ impl Cluster {
             let open = |_: &Path, options: Options| Store::open_with(machine.disk(), machine.ordered(), options);
             tokio::select! {
                 ended = nyala_meta::run_on(config, &open, std::future::pending()) => ended.unwrap(),
-                () = told(cut) => {}
+                () = until_stopped(cut) => {}
             }
         }));
     }

@@ -55,7 +55,7 @@ async fn names(client: &Client, dir: InodeId) -> BTreeSet<String> {
 
 /// Directories on both metadata servers, found by making some. The root's server may hear of the other one later than
 /// the client does, and places directories with what it knows: so this goes on for a while, not a number of times.
-async fn spread(client: &Client) -> (InodeId, InodeId) {
+async fn two_directories(client: &Client) -> (InodeId, InodeId) {
     let map = client.map();
     let mut by_target = std::collections::BTreeMap::new();
     let began = std::time::Instant::now();
@@ -76,7 +76,7 @@ async fn spread(client: &Client) -> (InodeId, InodeId) {
 #[test]
 fn names_across_servers() {
     Cluster::start().run(|client| async move {
-        let (a, b) = spread(&client).await;
+        let (a, b) = two_directories(&client).await;
         let (_, handle) = client.create(a, b"file", 0o644, OWNER, true).await.unwrap();
         handle.write(0, b"hello").await.unwrap();
         handle.release().await.unwrap();
@@ -104,7 +104,7 @@ fn names_across_servers() {
 #[test]
 fn directories_across_servers() {
     Cluster::start().run(|client| async move {
-        let (a, b) = spread(&client).await;
+        let (a, b) = two_directories(&client).await;
         let inner = client.mkdir(a, b"inner", 0o755, OWNER).await.unwrap().inode;
         let deep = client.mkdir(inner, b"deep", 0o755, OWNER).await.unwrap().inode;
         assert_eq!(client.getattr(a).await.unwrap().nlink, 3);
@@ -131,7 +131,7 @@ fn directories_across_servers() {
 #[test]
 fn many_renames_at_once_lose_nothing() {
     Cluster::start().run(|client| async move {
-        let (a, b) = spread(&client).await;
+        let (a, b) = two_directories(&client).await;
         for n in 0..20 {
             let name = format!("f{n}");
             let (_, handle) = client.create(a, name.as_bytes(), 0o644, OWNER, true).await.unwrap();
@@ -189,7 +189,7 @@ fn content_small_and_striped() {
 fn crashes_in_the_middle_of_operations_over_two_servers() {
     const CRASHES: usize = 6;
     Cluster::start().run_with_crashes(CRASHES, |client| async move {
-        let (a, b) = spread(&client).await;
+        let (a, b) = two_directories(&client).await;
         for n in 0..8 {
             let (_, handle) = client.create(a, format!("f{n}").as_bytes(), 0o644, OWNER, true).await.unwrap();
             handle.release().await.unwrap();

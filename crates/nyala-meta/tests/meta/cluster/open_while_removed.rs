@@ -3,7 +3,7 @@
 //! One client makes and removes a name all the time and opens it all the time: what it opened stays until it is closed.
 
 use crate::cluster::harness::Cluster;
-use crate::cluster::{OWNER, spread};
+use crate::cluster::{OWNER, two_directories};
 use nyala_client::{Client, OpenOptions, Result};
 use nyala_wire::meta::SetAttr;
 use nyala_wire::{ErrorCode, InodeId};
@@ -68,7 +68,7 @@ async fn open_and_remove(client: &Client, dir: InodeId) -> u32 {
 #[test]
 fn what_was_opened_stays_though_its_name_is_removed_all_the_time() {
     Cluster::start().run(|client| async move {
-        let (dir, _) = spread(&client).await;
+        let (dir, _) = two_directories(&client).await;
         let used = open_and_remove(&client, dir).await;
         assert!(used > 50, "{used} opens");
     });

@@ -4,7 +4,7 @@
 //! open, on whatever servers file and names are.
 
 use crate::cluster::harness::Cluster;
-use crate::cluster::{OWNER, rename, spread};
+use crate::cluster::{OWNER, rename, two_directories};
 use nyala_client::{Client, OpenOptions};
 use nyala_wire::{ErrorCode, InodeId};
 use std::time::{Duration, Instant};
@@ -30,7 +30,7 @@ async fn goes(client: &Client, inode: InodeId) {
 fn who_looked_a_name_up_can_open_what_was_replaced_since() {
     Cluster::start().run_clients(2, |clients| async move {
         let [one, two] = &clients[..] else { panic!("two clients") };
-        let (a, b) = spread(one).await;
+        let (a, b) = two_directories(one).await;
         for (case, dir) in [a, b].into_iter().enumerate() {
             let old = put(one, a, "current", b"old").await;
             let new = put(one, dir, &format!("new{case}"), b"new").await;
@@ -60,7 +60,7 @@ fn who_looked_a_name_up_can_open_what_was_replaced_since() {
 #[test]
 fn what_was_replaced_goes_though_servers_stop_meanwhile() {
     Cluster::start().run_with_crashes(4, |client| async move {
-        let (a, b) = spread(&client).await;
+        let (a, b) = two_directories(&client).await;
         let (mut replaced, began) = (Vec::new(), Instant::now());
         let mut current = put(&client, a, "current", b"0").await;
         while began.elapsed() < Duration::from_secs(5) {

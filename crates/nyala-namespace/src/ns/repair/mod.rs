@@ -22,7 +22,7 @@ pub fn run(change: &mut Change, now: Time, repair: &Repair) -> Step<MetaReply> {
         Repair::RemoveName { dir, cookie, inode } => names::remove(change, now, *dir, *cookie, *inode),
         Repair::RemoveNames(dir) => names::remove_all(change, *dir),
         Repair::SetNameKind { dir, cookie, inode, kind } => names::set_kind(change, (*dir, *cookie), *inode, *kind),
-        Repair::PlaceName { dir, cookie, inode } => names::place(change, *dir, *cookie, *inode),
+        Repair::PlaceName { dir, cookie, inode } => names::rehash(change, *dir, *cookie, *inode),
         Repair::AddName { dir, name, inode, kind } => names::add(change, now, (*dir, name), *inode, *kind),
         Repair::CountNames(dir) => names::count(change, *dir),
         Repair::SetLinks { inode, from, to } => inodes::set_links(change, now, *inode, (*from, *to)),

@@ -13,7 +13,7 @@ use nyala_wire::{ErrorCode, FileKind, InodeId, Name, Time};
 use std::ops::ControlFlow;
 
 /// Names that one repair removes at most: a batch has its bounds.
-const AT_ONCE: usize = 1024;
+const BATCH_NAMES: usize = 1024;
 
 /// The entry at a place, if it is of this inode and no transaction holds it.
 fn entry(change: &Change, dir: InodeId, cookie: u64, inode: InodeId) -> Step<EntryRecord> {
@@ -36,7 +36,7 @@ pub fn remove(change: &mut Change, now: Time, dir: InodeId, cookie: u64, inode: 
 /// Removes names in a directory that does not exist.
 pub fn remove_all(change: &mut Change, dir: InodeId) -> Step<()> {
     check(change.find_inode(dir)?.is_none())?;
-    let rows = change.list(&keys::entries_prefix(dir), AT_ONCE)?;
+    let rows = change.list(&keys::entries_prefix(dir), BATCH_NAMES)?;
     check(!rows.is_empty())?;
     rows.into_iter().for_each(|(key, _)| change.delete(Key::new(&key)));
     Ok(())
@@ -51,7 +51,7 @@ pub fn set_kind(change: &mut Change, (dir, cookie): (InodeId, u64), inode: Inode
 }
 
 /// Puts a name where it is looked for.
-pub fn place(change: &mut Change, dir: InodeId, cookie: u64, inode: InodeId) -> Step<()> {
+pub fn rehash(change: &mut Change, dir: InodeId, cookie: u64, inode: InodeId) -> Step<()> {
     change.dir(dir)?;
     let entry = entry(change, dir, cookie, inode)?;
     let of = change.directory(dir)?;

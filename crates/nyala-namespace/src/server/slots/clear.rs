@@ -12,7 +12,7 @@ use nyala_kv::Batch;
 use nyala_wire::{ErrorCode, Slot, WireError, codec};
 
 /// Rows that go at once.
-const AT_ONCE: usize = 256;
+const BATCH_ROWS: usize = 256;
 
 /// Removes some rows of a slot, and then what is known of it; whether none is left.
 pub fn clear_some(state: &mut State, slot: Slot) -> Result<bool, WireError> {
@@ -21,7 +21,7 @@ pub fn clear_some(state: &mut State, slot: Slot) -> Result<bool, WireError> {
     let (some, next) = rows::from(&*state.ground.tables, slot, &[])?;
     let mut batch = Batch::new();
     let mut inodes = 0;
-    for row in some.iter().take(AT_ONCE) {
+    for row in some.iter().take(BATCH_ROWS) {
         inodes += u64::from(row.key.first() == Some(&keys::INODE));
         if row.key.first() == Some(&keys::FILE_LOCKS)
             && let (Some(inode), Some(locks)) = (keys::parse_inode(&row.key), &row.value)
@@ -37,7 +37,7 @@ pub fn clear_some(state: &mut State, slot: Slot) -> Result<bool, WireError> {
         let count = number_of_inodes(state)?;
         batch.put(keys::inode_count(), count.saturating_sub(inodes).to_le_bytes());
     }
-    let done = next.is_none() && some.len() <= AT_ONCE;
+    let done = next.is_none() && some.len() <= BATCH_ROWS;
     if done {
         batch.delete(keys::taken(slot));
         batch.delete(keys::given(slot));

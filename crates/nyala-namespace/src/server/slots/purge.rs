@@ -10,7 +10,7 @@
 use super::clear::clear_some;
 use super::known::{is_given, read};
 use crate::server::io::Note;
-use crate::server::room::RoomGate;
+use crate::server::room_gate::RoomGate;
 use crate::server::state::{Progress, State, Task};
 use crate::server::waits::{Event, Wait};
 use crate::slot_rows::slots_with_rows;

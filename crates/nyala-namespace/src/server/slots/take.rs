@@ -7,7 +7,7 @@ use super::{clear, rows};
 use crate::keys;
 use crate::records::TakenRecord;
 use crate::server::io::{Durability, Ticket, Token};
-use crate::server::room::RoomGate;
+use crate::server::room_gate::RoomGate;
 use crate::server::state::{Progress, State, Task};
 use crate::server::waits::Wait;
 use nyala_kv::{Batch, ChangeKind};

@@ -84,7 +84,7 @@ impl Model {
         let end_us = self.now_us + millis * 1000;
         while self.now_us < end_us {
             self.now_us += 1000;
-            let busy = UnderWay { left: true, copies: usize::from(self.noticed > 1e6), requests: due.len() };
+            let busy = UnderWay { pending: true, copies: usize::from(self.noticed > 1e6), requests: due.len() };
             if self.now_us.is_multiple_of(20_000) {
                 self.share.tick(self.now_us, busy);
             }

@@ -21,14 +21,14 @@ pub struct History(Vec<Entry>);
 impl History {
     /// A client begins; its number is for [`History::end`]. Until then nobody knows what comes of it.
     pub fn begin(&mut self, client: u32, op: Op, now: Nanos) -> usize {
-        self.0.push(Entry { client, op, begun: now, ended: Nanos::MAX, told: Outcome::Unknown(Nanos::MAX) });
+        self.0.push(Entry { client, op, begun: now, ended: Nanos::MAX, outcome: Outcome::Unknown(Nanos::MAX) });
         self.0.len() - 1
     }
 
     /// It is told.
-    pub fn end(&mut self, number: usize, now: Nanos, told: Outcome) {
-        let ended = if let Outcome::Unknown(until) = told { until } else { now };
-        (self.0[number].told, self.0[number].ended) = (told, ended);
+    pub fn end(&mut self, number: usize, now: Nanos, outcome: Outcome) {
+        let ended = if let Outcome::Unknown(until) = outcome { until } else { now };
+        (self.0[number].outcome, self.0[number].ended) = (outcome, ended);
     }
 
     /// The same once more, since it may be done twice.
@@ -38,13 +38,14 @@ impl History {
 
     /// What is under way of a client comes about until then, or never.
     pub fn gone(&mut self, client: u32, until: Nanos) {
-        let of = self.0.iter_mut().filter(|entry| entry.client == client && entry.told == Outcome::Unknown(Nanos::MAX));
-        of.for_each(|entry| (entry.told, entry.ended) = (Outcome::Unknown(until), until));
+        let of =
+            self.0.iter_mut().filter(|entry| entry.client == client && entry.outcome == Outcome::Unknown(Nanos::MAX));
+        of.for_each(|entry| (entry.outcome, entry.ended) = (Outcome::Unknown(until), until));
     }
 
     /// Whatever there was may be lost at this time, also what is under way and will be said to be done.
     pub fn shake(&mut self, now: Nanos) {
-        let entry = Entry { client: 0, op: Op::Shake, begun: now, ended: now, told: Outcome::Done(0) };
+        let entry = Entry { client: 0, op: Op::Shake, begun: now, ended: now, outcome: Outcome::Done(0) };
         self.0.push(entry);
     }
 
@@ -55,12 +56,12 @@ impl History {
             entries.iter().filter(|entry| entry.op == Op::Shake).map(|entry| entry.begun).collect();
         for entry in entries.iter_mut().filter(|entry| entry.op != Op::Shake) {
             let shaken = shakes.iter().any(|at| (entry.begun..=entry.ended).contains(at));
-            if shaken && !matches!(entry.told, Outcome::Unknown(_)) {
-                entry.told = Outcome::Unknown(entry.ended);
+            if shaken && !matches!(entry.outcome, Outcome::Unknown(_)) {
+                entry.outcome = Outcome::Unknown(entry.ended);
             }
         }
         // What changes nothing and was not told is nothing.
-        entries.retain(|entry| !matches!((entry.op, entry.told), (Op::Lookup(_), Outcome::Unknown(_))));
+        entries.retain(|entry| !matches!((entry.op, entry.outcome), (Op::Lookup(_), Outcome::Unknown(_))));
         entries.sort_by_key(|entry| entry.begun);
         search::judge(&entries)
     }

@@ -46,12 +46,12 @@ pub struct Entry {
     pub begun: Nanos,
     /// Its answer's time; of an unknown outcome, the last time at which it may come about.
     pub ended: Nanos,
-    pub told: Outcome,
+    pub outcome: Outcome,
 }
 
 impl Entry {
     /// Whether what came of it is known, and has to be right.
-    pub fn is_told(&self) -> bool {
-        !matches!(self.told, Outcome::Unknown(_))
+    pub fn is_known(&self) -> bool {
+        !matches!(self.outcome, Outcome::Unknown(_))
     }
 }

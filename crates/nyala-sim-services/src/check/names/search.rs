@@ -28,7 +28,7 @@ struct Search<'a> {
 }
 
 /// A place in the search: what is done, and what the names are by that.
-struct Place {
+struct Branch {
     done: Vec<u64>,
     count: usize,
     /// The latest beginning of what is done.
@@ -44,28 +44,28 @@ pub fn judge(entries: &[Entry]) -> Verdict {
 impl Search<'_> {
     fn run(mut self) -> Verdict {
         let done = vec![0; self.entries.len().div_ceil(64)];
-        let mut places = vec![Place { done, count: 0, newest: 0, state: [Value::Free; NAMES.len()] }];
-        while let Some(place) = places.pop() {
+        let mut branches = vec![Branch { done, count: 0, newest: 0, state: [Value::Free; NAMES.len()] }];
+        while let Some(branch) = branches.pop() {
             if self.seen.len() > MOST {
                 return Verdict::NotKnown;
             }
-            let (next, left) = self.next(&place);
+            let (next, left) = self.next(&branch);
             if !left {
                 return Verdict::Fine;
             }
-            if place.count >= self.deepest.0 {
-                self.deepest = (place.count, Some((place.state, next.clone())));
+            if branch.count >= self.deepest.0 {
+                self.deepest = (branch.count, Some((branch.state, next.clone())));
             }
             // The last one is looked at first: what was told before what was not, the earliest first.
             for number in next.into_iter().rev() {
                 let entry = self.entries[number];
-                for state in after(&place.state, entry.op, entry.told) {
-                    let mut done = place.done.clone();
+                for state in after(&branch.state, entry.op, entry.outcome) {
+                    let mut done = branch.done.clone();
                     done[number / 64] |= 1 << (number % 64);
                     if self.seen.insert((done.clone(), state)) {
-                        let told = entry.is_told();
-                        let (count, newest) = (place.count + usize::from(told), place.newest.max(entry.begun));
-                        places.push(Place { done, count, newest, state });
+                        let is_known = entry.is_known();
+                        let (count, newest) = (branch.count + usize::from(is_known), branch.newest.max(entry.begun));
+                        branches.push(Branch { done, count, newest, state });
                     }
                 }
             }
@@ -74,17 +74,17 @@ impl Search<'_> {
     }
 
     /// What may come next, those first that were told; and whether any of these is left.
-    fn next(&self, place: &Place) -> (Vec<usize>, bool) {
-        let is_done = |number: usize| place.done[number / 64] >> (number % 64) & 1 == 1;
+    fn next(&self, branch: &Branch) -> (Vec<usize>, bool) {
+        let is_done = |number: usize| branch.done[number / 64] >> (number % 64) & 1 == 1;
         let open = || (0..self.entries.len()).filter(|number| !is_done(*number));
-        let told = |number: &usize| self.entries[*number].is_told();
-        let Some(first_end) = open().filter(told).map(|number| self.entries[number].ended).min() else {
+        let is_known = |number: &usize| self.entries[*number].is_known();
+        let Some(first_end) = open().filter(is_known).map(|number| self.entries[number].ended).min() else {
             return (Vec::new(), false);
         };
         let may =
-            |number: &usize| self.entries[*number].begun <= first_end && self.entries[*number].ended >= place.newest;
-        let known = open().filter(told).filter(may);
-        let unknown = open().filter(|number| !told(number)).filter(may);
+            |number: &usize| self.entries[*number].begun <= first_end && self.entries[*number].ended >= branch.newest;
+        let known = open().filter(is_known).filter(may);
+        let unknown = open().filter(|number| !is_known(number)).filter(may);
         (known.chain(unknown).collect(), true)
     }
 

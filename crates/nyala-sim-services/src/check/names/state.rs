@@ -43,11 +43,11 @@ fn with(state: &State, changes: &[(usize, Value)]) -> State {
 }
 
 /// What the names may be after an operation that was told so; nothing if it cannot have been.
-pub fn after(state: &State, op: Op, told: Outcome) -> Vec<State> {
+pub fn after(state: &State, op: Op, outcome: Outcome) -> Vec<State> {
     let one = |state: Option<State>| state.into_iter().collect::<Vec<_>>();
     let there = |name: usize| state[name].there().map(|value| with(state, &[(name, value)]));
     let free = |name: usize| state[name].may_be_free().then(|| with(state, &[(name, Value::Free)]));
-    match (op, told) {
+    match (op, outcome) {
         (Op::Shake, _) => vec![[Value::Any; NAMES.len()]],
         (Op::Create(name), Outcome::Done(inode)) => {
             one(free(name).map(|state| with(&state, &[(name, Value::Is(inode))])))

@@ -9,7 +9,7 @@ use crate::random::Random;
 use crate::world::cluster::{Cluster, Role, Server};
 
 /// Space that a full disk has left at most, bytes.
-const LEFT: u64 = 256 << 10;
+const MAX_FREE_BYTES: u64 = 256 << 10;
 /// A log is read right again after so long, which a service that refuses it waits for.
 pub const REFUSES: u64 = 6 * SECOND;
 
@@ -72,7 +72,7 @@ pub fn flip_log(random: &mut Random, cluster: &mut Cluster, number: usize) -> Op
 
 /// A server's disks are full.
 pub fn fill(random: &mut Random, server: &Server) {
-    let (left, tables) = (random.below(LEFT), random.one_in(2));
+    let (left, tables) = (random.below(MAX_FREE_BYTES), random.one_in(2));
     ledger(|ledger| ledger.count("fault: full disk"));
     tracing::info!("ACCIDENT {} has {left} bytes left", server.name);
     server.rack.fill(left, tables);

@@ -76,7 +76,7 @@ fn what_is_in_memory_is_there_at_once() {
     assert_eq!(data[..1904], pattern(1, 6000)[4096..]);
 }
 
-fn at_once(worker: &mut ChunkWorker, op: WriteOp) -> Option<Result<(), ChunkError>> {
+fn try_write(worker: &mut ChunkWorker, op: WriteOp) -> Option<Result<(), ChunkError>> {
     match worker.write_optimistically(vec![op]).pop() {
         Some(Written::Done(result)) => Some(result),
         _ => None,
@@ -87,22 +87,22 @@ fn at_once(worker: &mut ChunkWorker, op: WriteOp) -> Option<Result<(), ChunkErro
 fn what_would_wait_is_not_done() {
     let (world, mut worker) = filled();
     let steps = world.steps();
-    assert!(at_once(&mut worker, write_op(SOURCE, 0, vec![1])).is_none(), "not open");
-    assert!(at_once(&mut worker, write_op(FILE, 0, pattern(1, 1 << 20))).is_none(), "large");
+    assert!(try_write(&mut worker, write_op(SOURCE, 0, vec![1])).is_none(), "not open");
+    assert!(try_write(&mut worker, write_op(FILE, 0, pattern(1, 1 << 20))).is_none(), "large");
     assert_eq!(world.steps(), steps, "nothing was touched");
-    assert!(matches!(at_once(&mut worker, write_op(FILE, 100, pattern(2, 50))), Some(Ok(()))));
+    assert!(matches!(try_write(&mut worker, write_op(FILE, 100, pattern(2, 50))), Some(Ok(()))));
     let mut wrong = write_op(FILE, 0, vec![1]);
     wrong.crcs[0] ^= 1;
-    assert!(matches!(at_once(&mut worker, wrong), Some(Err(ChunkError::Damaged { .. }))));
+    assert!(matches!(try_write(&mut worker, wrong), Some(Err(ChunkError::Damaged { .. }))));
     // Synced and idle: the flag has to be on disk before the next change, which takes a sync of the log.
     let mut job = worker.begin_idle_sync(std::time::Instant::now(), std::time::Duration::ZERO, 9).unwrap();
     job.run();
     worker.end_sync(job).unwrap();
-    assert!(at_once(&mut worker, write_op(FILE, 0, pattern(2, 50))).is_none());
+    assert!(try_write(&mut worker, write_op(FILE, 0, pattern(2, 50))).is_none());
     worker.write(write_op(FILE, 0, pattern(2, 50))).unwrap();
-    assert!(matches!(at_once(&mut worker, write_op(FILE, 50, pattern(3, 50))), Some(Ok(()))));
+    assert!(matches!(try_write(&mut worker, write_op(FILE, 50, pattern(3, 50))), Some(Ok(()))));
     worker.fence(SESSION).unwrap();
-    assert!(matches!(at_once(&mut worker, write_op(FILE, 0, vec![1])), Some(Err(ChunkError::Fenced))));
+    assert!(matches!(try_write(&mut worker, write_op(FILE, 0, vec![1])), Some(Err(ChunkError::Fenced))));
     assert_eq!(content(&mut worker, FILE).unwrap()[..50], pattern(2, 50));
 }
 

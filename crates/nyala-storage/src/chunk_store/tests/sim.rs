@@ -370,7 +370,7 @@ impl Table for World {
         match state.whole_step() {
             Ok(()) => {}
             Err(e) if e.raw_os_error() == Some(libc::ENOSPC) => {
-                return Err(StoreError::Full { bytes: 0, place: String::new() });
+                return Err(StoreError::Full { bytes: 0, location: String::new() });
             }
             Err(e) => return Err(poisoned(e)),
         }

@@ -22,7 +22,7 @@ fn filled() -> (World, ChunkWorker) {
     (world, worker)
 }
 
-fn places(worker: &ChunkWorker, from: WalkAt, most: usize) -> Vec<(ChunkFileId, u64)> {
+fn pieces(worker: &ChunkWorker, from: WalkAt, most: usize) -> Vec<(ChunkFileId, u64)> {
     worker.pieces_from(from, most).unwrap().into_iter().map(|at| (at.file, at.offset / PIECE_BYTES)).collect()
 }
 
@@ -34,12 +34,12 @@ fn at(file: ChunkFileId, offset: u64) -> WalkAt {
 fn everything_once_and_in_order() {
     let (_, worker) = filled();
     let all = [(FILE, 0), (SOURCE, 2), (LAST, 0)];
-    assert_eq!(places(&worker, WalkAt::default(), 99), all);
-    assert_eq!(places(&worker, WalkAt::default(), 2), all[..2]);
-    assert_eq!(places(&worker, at(FILE, PIECE_BYTES), 99), all[1..]);
-    assert_eq!(places(&worker, at(SOURCE, 2 * PIECE_BYTES + 4096), 99), all[1..], "within a piece is that piece");
-    assert_eq!(places(&worker, at(SOURCE, u64::MAX), 99), all[2..], "an offset that cannot be is behind the file");
-    assert_eq!(places(&worker, at(LAST, PIECE_BYTES), 99), []);
+    assert_eq!(pieces(&worker, WalkAt::default(), 99), all);
+    assert_eq!(pieces(&worker, WalkAt::default(), 2), all[..2]);
+    assert_eq!(pieces(&worker, at(FILE, PIECE_BYTES), 99), all[1..]);
+    assert_eq!(pieces(&worker, at(SOURCE, 2 * PIECE_BYTES + 4096), 99), all[1..], "within a piece is that piece");
+    assert_eq!(pieces(&worker, at(SOURCE, u64::MAX), 99), all[2..], "an offset that cannot be is behind the file");
+    assert_eq!(pieces(&worker, at(LAST, PIECE_BYTES), 99), []);
 }
 
 #[test]

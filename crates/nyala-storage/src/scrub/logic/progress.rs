@@ -150,7 +150,7 @@ mod tests {
     const MONTH: Duration = Duration::from_millis(30 * DAY);
     const HALF: u32 = u32::MAX / 2 + 1;
 
-    fn place() -> WalkAt {
+    fn walk_at() -> WalkAt {
         WalkAt { file: ChunkFileId { inode: InodeId(9), index: 10 }, offset: 11 }
     }
 
@@ -160,7 +160,7 @@ mod tests {
             since_ms: 1,
             began_ms: 2,
             ended_ms: 3,
-            at: Some(place()),
+            at: Some(walk_at()),
             bytes: 4,
             found_bytes: 5,
             repaired_bytes: 6,
@@ -181,7 +181,7 @@ mod tests {
     fn it_goes_on_where_it_was_unless_that_cannot_be() {
         let mut progress = Progress::new(5 * DAY);
         assert!(progress.begin_if_due(5 * DAY, MONTH, 0));
-        progress.step(100, Some(place()), 5 * DAY);
+        progress.step(100, Some(walk_at()), 5 * DAY);
         let kept = progress.encode();
         assert_eq!(Progress::recall(Some(&kept), 6 * DAY), progress);
         assert_eq!(Progress::recall(None, 6 * DAY), Progress::new(6 * DAY), "lost");
@@ -199,7 +199,7 @@ mod tests {
         assert!(!progress.begin_if_due(16 * DAY - 1, MONTH, HALF));
         assert!(progress.begin_if_due(16 * DAY, MONTH, HALF));
         assert!(!progress.begin_if_due(90 * DAY, MONTH, HALF), "one is under way");
-        progress.step(10, Some(place()), 17 * DAY);
+        progress.step(10, Some(walk_at()), 17 * DAY);
         progress.step(10, None, 18 * DAY);
         assert_eq!((progress.bytes, progress.at, progress.ended_ms), (20, None, 18 * DAY));
         // In the same place of the next interval, however long it took.
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn it_is_to_end_within_three_quarters_of_the_interval() {
-        let progress = Progress { began_ms: DAY, at: Some(place()), ..Progress::new(0) };
+        let progress = Progress { began_ms: DAY, at: Some(walk_at()), ..Progress::new(0) };
         let four_days = Duration::from_millis(4 * DAY);
         assert_eq!(progress.time_left(2 * DAY, four_days), Duration::from_millis(2 * DAY));
         assert_eq!(progress.time_left(9 * DAY, four_days), Duration::ZERO);

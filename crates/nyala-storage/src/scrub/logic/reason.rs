@@ -20,7 +20,7 @@ const REASONS: [Reason; 4] = [Reason::NotMirrored, Reason::NoGoodCopy, Reason::N
 
 impl Reason {
     /// For people.
-    pub fn words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Reason::NotMirrored => "not mirrored: restore the file",
             Reason::NoGoodCopy => "no other member could give a good copy",

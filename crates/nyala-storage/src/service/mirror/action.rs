@@ -49,7 +49,7 @@ pub(super) enum Action {
     /// Tell a member that waits for a reply.
     Answer(oneshot::Sender<Envelope>, Envelope),
     /// Send a message.
-    Send(Outgoing),
+    Send(OutboundMessage),
     /// Memory that is not needed any more.
     Discard(Payload),
     /// Ask management.
@@ -85,7 +85,7 @@ pub(super) enum Work {
 }
 
 /// A message on its way out.
-pub struct Outgoing {
+pub struct OutboundMessage {
     pub to: TargetId,
     /// Says where it is.
     pub map: Arc<ClusterMap>,

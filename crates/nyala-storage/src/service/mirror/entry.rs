@@ -45,7 +45,7 @@ pub struct Mirrors {
     /// Started for the first group.
     pub(super) thread: Mutex<Option<GroupsThread>>,
     /// Of groups that are gone from the map.
-    pub(super) ending: Mutex<Vec<Arc<SharedMember>>>,
+    pub(super) stopping: Mutex<Vec<Arc<SharedMember>>>,
     pub(super) common: Arc<Common>,
 }
 
@@ -136,7 +136,7 @@ impl Call {
         match &self.asked {
             Asked::Sync | Asked::Read(..) => Ok(()),
             Asked::Change(_, request) => match &request.op {
-                ChangeOp::Write(_) => asker.writes(),
+                ChangeOp::Write(_) => asker.may_write(),
                 ChangeOp::Other(_, op) => asker.op(op),
             },
         }

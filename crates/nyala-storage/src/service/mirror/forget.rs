@@ -53,10 +53,10 @@ impl Supervisor {
         let began = Instant::now();
         loop {
             let runs = {
-                let mut ending = self.mirrors.ending.lock();
-                ending.retain(|shared| !shared.rows.has_ended());
+                let mut stopping = self.mirrors.stopping.lock();
+                stopping.retain(|shared| !shared.rows.has_ended());
                 let of_it = |shared: &Arc<SharedMember>| shared.setup.group == group;
-                ending.iter().any(of_it) || self.mirrors.groups.read().contains_key(&group)
+                stopping.iter().any(of_it) || self.mirrors.groups.read().contains_key(&group)
             };
             if !runs || began.elapsed() > WAIT {
                 return !runs;

@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::action::Outgoing;
+use super::action::OutboundMessage;
 use super::parse::Payload;
 use bytes::Bytes;
 use nyala_replica::Envelope;
@@ -25,7 +25,7 @@ const WITHIN: Duration = Duration::from_secs(3);
 const MESSAGE_BYTES: usize = 192;
 
 /// The frame that carries messages of a member.
-pub(super) fn request(group: GroupId, me: TargetId, messages: Vec<Outgoing>) -> Request {
+pub(super) fn request(group: GroupId, me: TargetId, messages: Vec<OutboundMessage>) -> Request {
     // One of several: the time of the frame is theirs together.
     let trace = messages.iter().find_map(|message| message.trace);
     let (bundled, mut payloads) = (messages.len() > 1, Vec::with_capacity(messages.len()));

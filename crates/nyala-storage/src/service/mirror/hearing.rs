@@ -14,7 +14,7 @@ use super::shell::{SharedMember, Shell};
 use super::thread_context::ThreadContext;
 use super::work::Change;
 use crate::chunk_store::SMALL_BYTES;
-use crate::service::writes_together::write_all;
+use crate::service::write_batch::write_all;
 use bytes::Bytes;
 use nyala_replica::{Body, Envelope, Input, Question, Ticket};
 use nyala_transport::trace::part;
@@ -58,7 +58,7 @@ pub async fn bundle(mirrors: &Mirrors, thread: &Rc<ThreadContext>, frame: &Frame
     let Some(header) = first else { return Ok(Reply::ok(Vec::new())) };
     let shell = Shell { shared: member(mirrors, &header)?, thread: thread.clone() };
     let (actions, answers) = hear(&shell, TargetId(header.from.get()), all);
-    part("own copy", carry_out_together(&shell, actions)).await;
+    part("own copy", carry_out_batch(&shell, actions)).await;
     let answers = part("wait", collect_first(answers)).await;
     Ok(Reply::ok(codec::encode(&answers)))
 }
@@ -101,7 +101,7 @@ fn hear(shell: &Shell, from: TargetId, heard: Vec<Heard>) -> (Vec<Action>, Vec<o
 }
 
 /// Carries out what several messages ask for: short writes in one go, which is over when this returns.
-async fn carry_out_together(shell: &Shell, actions: Vec<Action>) {
+async fn carry_out_batch(shell: &Shell, actions: Vec<Action>) {
     let (mut changes, mut ops) = (Vec::new(), Vec::new());
     for action in actions {
         match action {

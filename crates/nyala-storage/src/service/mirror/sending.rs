@@ -9,7 +9,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::action::{Ask, Outgoing};
+use super::action::{Ask, OutboundMessage};
 use super::frames::{answers_in, request};
 use super::parse::{self, ChangeOp, Payload};
 use super::shell::{Setup, Shell};
@@ -44,8 +44,8 @@ fn is_quick(body: &Body, payload: Option<&Payload>) -> bool {
 
 impl Shell {
     /// Has a message sent. Quick ones to the same member that are posted before this thread does anything else leave together.
-    pub(super) fn post(&self, outgoing: Outgoing) {
-        let outgoing = Outgoing { trace: trace::current(), ..outgoing };
+    pub(super) fn post(&self, outgoing: OutboundMessage) {
+        let outgoing = OutboundMessage { trace: trace::current(), ..outgoing };
         let shell = self.clone();
         if !is_quick(&outgoing.envelope.body, outgoing.payload.as_ref()) {
             tokio::task::spawn_local(async move { shell.send(vec![outgoing]).await });
@@ -74,8 +74,8 @@ impl Shell {
     }
 
     /// Sends messages to one member, and has ours hear what comes back.
-    async fn send(&self, messages: Vec<Outgoing>) {
-        let Some(Outgoing { to, map, .. }) = messages.first() else { return };
+    async fn send(&self, messages: Vec<OutboundMessage>) {
+        let Some(OutboundMessage { to, map, .. }) = messages.first() else { return };
         let (to, map) = (*to, map.clone());
         let Setup { group, me, .. } = self.shared.setup;
         let epoch = messages.iter().map(|message| message.envelope.epoch).max().unwrap_or_default();

@@ -3,7 +3,7 @@
 //! What a group's member and its shell remember, and what follows from a step of the member: worked out here, while nobody else
 //! may take one, and carried out by [`super::shell`] when others may. Failure model: see the parent module.
 
-use super::action::{Action, Answered, Fenced, Main, Outgoing, Waiting, Work, lost};
+use super::action::{Action, Answered, Fenced, Main, OutboundMessage, Waiting, Work, lost};
 use super::parse::Payload;
 use crate::service::mirror_rows::RowLog;
 use nyala_replica::{
@@ -120,7 +120,7 @@ impl State {
         let (question, epoch) = (Question::asked_by(to, &envelope.body), envelope.epoch);
         question.is_none_or(|question| self.under_way.begin(question, epoch, monotonic_ms())).then_some(())?;
         let payload = payload.and_then(|ticket| self.buffers.get(&ticket).cloned());
-        Some(Action::Send(Outgoing { to, map: self.map.clone(), envelope, question, trace: None, payload }))
+        Some(Action::Send(OutboundMessage { to, map: self.map.clone(), envelope, question, trace: None, payload }))
     }
 
     /// What a client is told.

@@ -64,7 +64,7 @@ impl Supervisor {
             let mut groups = self.mirrors.groups.write();
             let gone: Vec<_> = groups.keys().filter(|group| !wanted.contains_key(group)).copied().collect();
             let gone = gone.iter().filter_map(|group| groups.remove(group));
-            self.mirrors.ending.lock().extend(gone.map(|mirror| mirror.stop()));
+            self.mirrors.stopping.lock().extend(gone.map(|mirror| mirror.stop()));
         }
         for (group, me) in wanted {
             if !self.mirrors.groups.read().contains_key(&group) {
@@ -139,7 +139,7 @@ impl Mirrors {
     pub async fn stop(&self) {
         let groups = std::mem::take(&mut *self.groups.write());
         groups.into_values().for_each(|mirror| drop(mirror.stop()));
-        self.ending.lock().clear();
+        self.stopping.lock().clear();
         self.common.pools.lock().clear();
         let Some(GroupsThread { open, thread }) = self.thread.lock().take() else { return };
         drop(open);

@@ -4,7 +4,7 @@
 //!
 //! **Failure model.** See [`crate::service::inline_path`] and, for the connections to other servers, `nyala_transport::peer`.
 
-use super::action::Outgoing;
+use super::action::OutboundMessage;
 use crate::service::inline_path::InlinePath;
 use nyala_replica::ByNumber;
 use nyala_transport::{Endpoint, HandshakeConfig, Peer, Pool, PoolOptions};
@@ -21,7 +21,7 @@ pub struct ThreadContext {
     /// Members as a map showed them.
     peers: RefCell<ByNumber<TargetId, (MapVersion, Peer)>>,
     /// Messages to a member that leave together.
-    pub posted: RefCell<ByNumber<(GroupId, TargetId), Vec<Outgoing>>>,
+    pub posted: RefCell<ByNumber<(GroupId, TargetId), Vec<OutboundMessage>>>,
 }
 
 impl ThreadContext {

@@ -28,7 +28,7 @@ pub(super) fn describe(state: &TargetState, now_ms: u64, total_bytes: Option<u64
         at: *at,
         bad: damage.bad,
         found_ms: damage.found_ms,
-        reason: damage.reason.words().to_owned(),
+        reason: damage.reason.describe().to_owned(),
     };
     let interval = state.config.interval;
     let due_ms = if interval.is_zero() { 0 } else { state.progress.due_ms(interval, state.phase) };

@@ -55,7 +55,7 @@ impl Repairs<'_> {
             let WalkAt { file, offset } = piece.at;
             tracing::error!(
                 target_id = %self.id, inode = %file.inode, index = file.index, offset, blocks = left.count_ones(),
-                why = reason.words(), "a scrub found damage that is not repaired"
+                why = reason.describe(), "a scrub found damage that is not repaired"
             );
         }
         ((piece.bad, left), reason)

@@ -28,14 +28,14 @@ impl PageFile {
         name: &str,
         max_bytes: u64,
     ) -> Result<(PageFile, Root), StoreError> {
-        let place = format!("{}/{name}", disk.place());
+        let path = format!("{}/{name}", disk.location());
         let bytes = GROWTH_BYTES;
         let file = disk.create(name, bytes).map_err(|error| match is_out_of_space(&error) {
-            true => StoreError::OrderedFull { store: place.clone(), reason: error.to_string() },
-            false => StoreError::io("create", &place, error),
+            true => StoreError::OrderedFull { store: path.clone(), reason: error.to_string() },
+            false => StoreError::io("create", &path, error),
         })?;
         let file =
-            PageFile { file, place, max_bytes, bytes: AtomicU64::new(bytes), lacks_reserve: AtomicBool::new(false) };
+            PageFile { file, path, max_bytes, bytes: AtomicU64::new(bytes), lacks_reserve: AtomicBool::new(false) };
         let root = Root { end: HEADER_PAGES, ..Root::default() };
         file.write_header(&root)?;
         Ok((file, root))
@@ -47,11 +47,11 @@ impl PageFile {
         name: &str,
         max_bytes: u64,
     ) -> Result<(PageFile, Root), StoreError> {
-        let place = format!("{}/{name}", disk.place());
-        let failed = |error| StoreError::io("open", &place, error);
+        let path = format!("{}/{name}", disk.location());
+        let failed = |error| StoreError::io("open", &path, error);
         let file = disk.open(name).map_err(failed)?;
         let bytes = AtomicU64::new(file.bytes().map_err(failed)?);
-        let file = PageFile { file, place, max_bytes, bytes, lacks_reserve: AtomicBool::new(false) };
+        let file = PageFile { file, path, max_bytes, bytes, lacks_reserve: AtomicBool::new(false) };
         let (mut newest, mut reasons) = (None::<Root>, Vec::new());
         for page in 0..HEADER_PAGES {
             let mut header = [0; PAGE_BYTES];
@@ -65,7 +65,7 @@ impl PageFile {
         let root = newest.ok_or_else(|| file.damaged(0, &reasons.join("; ")))?;
         if !reasons.is_empty() {
             tracing::warn!(
-                file = file.place,
+                file = file.path,
                 ?reasons,
                 "a copy of the header is damaged, or was being written; another is used"
             );
@@ -80,6 +80,6 @@ impl PageFile {
         let written = self.file.write_at(offset(root.slot()), &header);
         let written = written.and_then(|()| self.file.write_at(offset(root.slot() + 1), &header));
         let synced = written.and_then(|()| self.file.sync());
-        synced.map_err(|e| StoreError::io("write the header of", &self.place, e))
+        synced.map_err(|e| StoreError::io("write the header of", &self.path, e))
     }
 }

@@ -28,7 +28,7 @@ const GROWTH_BYTES: u64 = 256 << 10;
 /// An open file of pages.
 pub(super) struct PageFile {
     file: Arc<dyn LogFile>,
-    place: String,
+    path: String,
     max_bytes: u64,
     /// Size that is allocated. Changes only under the writer's lock.
     bytes: AtomicU64,
@@ -43,14 +43,14 @@ fn offset(page: u64) -> u64 {
 impl PageFile {
     /// Damage at a page.
     pub(super) fn damaged(&self, page: u64, reason: &str) -> StoreError {
-        StoreError::TableDamaged { file: self.place.clone(), offset: offset(page), reason: reason.to_owned() }
+        StoreError::TableDamaged { file: self.path.clone(), offset: offset(page), reason: reason.to_owned() }
     }
 
     /// Fills `buffer` from a page on, and checks it.
     fn read(&self, page: u64, crc: u32, buffer: &mut [u8]) -> Result<(), StoreError> {
         self.file.read_at(offset(page), buffer).map_err(|error| match error.kind() {
             std::io::ErrorKind::UnexpectedEof => self.damaged(page, "the file ends before it does"),
-            _ => StoreError::io("read", &self.place, error),
+            _ => StoreError::io("read", &self.path, error),
         })?;
         if crc32c(buffer) != crc {
             return Err(self.damaged(page, "it does not match its checksum"));
@@ -89,7 +89,7 @@ impl PageFile {
         if needs <= has {
             return Ok(());
         }
-        let full = |reason: String| StoreError::OrderedFull { store: self.place.clone(), reason };
+        let full = |reason: String| StoreError::OrderedFull { store: self.path.clone(), reason };
         if needs > self.max_bytes {
             return Err(full(format!("it may have {} bytes", self.max_bytes)));
         }
@@ -102,7 +102,7 @@ impl PageFile {
         });
         let grown = grown.map_err(|error| match is_out_of_space(&error) {
             true => full(error.to_string()),
-            false => StoreError::io("grow", &self.place, error),
+            false => StoreError::io("grow", &self.path, error),
         })?;
         self.bytes.store(grown, Ordering::Relaxed);
         Ok(())
@@ -121,7 +121,7 @@ impl PageFile {
         match made {
             Ok(()) => self.bytes.store(wanted, Ordering::Relaxed),
             Err(_) if was_said => {}
-            Err(error) => tracing::warn!(file = self.place, %error, "no space for the reserve that checkpoints need"),
+            Err(error) => tracing::warn!(file = self.path, %error, "no space for the reserve that checkpoints need"),
         }
     }
 
@@ -134,16 +134,16 @@ impl PageFile {
     pub(super) fn write(&self, page: u64, bytes: &[u8]) -> Result<(), StoreError> {
         // Also where space is allocated a file system may run out of it, if it never writes over what it has.
         self.file.write_at(offset(page), bytes).map_err(|error| match is_out_of_space(&error) {
-            true => StoreError::OrderedFull { store: self.place.clone(), reason: error.to_string() },
-            false => StoreError::io("write", &self.place, error),
+            true => StoreError::OrderedFull { store: self.path.clone(), reason: error.to_string() },
+            false => StoreError::io("write", &self.path, error),
         })
     }
 
     /// Makes durable what was written.
     pub(super) fn sync(&self) -> Result<(), StoreError> {
         self.file.sync().map_err(|error| match is_out_of_space(&error) {
-            true => StoreError::OrderedFull { store: self.place.clone(), reason: error.to_string() },
-            false => StoreError::io("sync", &self.place, error),
+            true => StoreError::OrderedFull { store: self.path.clone(), reason: error.to_string() },
+            false => StoreError::io("sync", &self.path, error),
         })
     }
 }

@@ -6,7 +6,7 @@ use super::far::FarArgs;
 use crate::config::SetShape;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, show};
-use nyala_storage::DrivePlace;
+use nyala_storage::DriveLocation;
 use nyala_storage::drive_set::{geometry, make};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -71,13 +71,15 @@ pub fn run(args: RaidCreateArgs, output: Output) -> Outcome {
 }
 
 /// Whether a host has more of the drives than may be lost. Groups are of drives that follow each other.
-fn warning(drives: &[DrivePlace], parity: usize, groups: usize) -> Option<String> {
-    let of_group = |drives: &[DrivePlace]| {
+fn warning(drives: &[DriveLocation], parity: usize, groups: usize) -> Option<String> {
+    let of_group = |drives: &[DriveLocation]| {
         let mut hosts = BTreeMap::<&str, usize>::new();
         for drive in drives {
             let host = match drive {
-                DrivePlace::Dir(_) => "this host",
-                DrivePlace::Net { service, .. } => service.rsplit_once(':').map_or(service.as_str(), |(host, _)| host),
+                DriveLocation::Dir(_) => "this host",
+                DriveLocation::Net { service, .. } => {
+                    service.rsplit_once(':').map_or(service.as_str(), |(host, _)| host)
+                }
             };
             *hosts.entry(host).or_default() += 1;
         }

@@ -4,7 +4,7 @@
 
 use crate::config::DEFAULT_SECRET;
 use crate::exit::Failure;
-use nyala_storage::DrivePlace;
+use nyala_storage::DriveLocation;
 use nyala_storage::drive_set::DriveKeys;
 use nyala_transport::Secret;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ pub struct FarArgs {
 
 impl FarArgs {
     /// The keys; none if all drives are of this host. Fails if the secret file cannot be read.
-    pub fn keys(&self, drives: &[DrivePlace]) -> Result<Option<DriveKeys>, Failure> {
+    pub fn keys(&self, drives: &[DriveLocation]) -> Result<Option<DriveKeys>, Failure> {
         if drives.iter().all(|drive| drive.dir().is_some()) {
             return Ok(None);
         }

@@ -5,7 +5,7 @@
 use super::entries::one_path;
 use crate::command::entry_asker::Asker;
 use crate::command::entry_info;
-use crate::compat::{cluster, notice::notice, words::Words};
+use crate::compat::{cluster, command_line::CommandLine, notice::notice};
 use crate::exit::Outcome;
 use crate::output::print;
 use crate::role::block_on;
@@ -16,22 +16,22 @@ use nyala_wire::{FileKind, GroupId, TargetId};
 use std::path::Path;
 
 /// Shows an entry.
-pub fn info(words: &Words) -> Outcome {
-    words.only(&["verbose", "nomappings", "unmounted"], "getentryinfo")?;
-    let path = one_path(words)?;
-    let args = cluster::arguments(words)?;
+pub fn info(line: &CommandLine) -> Outcome {
+    line.only(&["verbose", "nomappings", "unmounted"], "getentryinfo")?;
+    let path = one_path(line)?;
+    let args = cluster::arguments(line)?;
     let (info, map) = block_on(async {
         let (way, mut asker) = (args.find_for(&path)?, Asker::default());
         let asked = asker.ask(way).await.map_err(|error| error.context(path.display()));
         asker.leave().await;
         asked
     })?;
-    if words.has("verbose") {
+    if line.has("verbose") {
         notice(
             "metadata is in tables: there are no hash paths of inodes, dentries and chunks; `nyala entry info` shows the slot",
         );
     }
-    print(&info_text(&path, &info, &map, words.has("verbose")))
+    print(&info_text(&path, &info, &map, line.has("verbose")))
 }
 
 fn info_text(path: &Path, info: &EntryInfo, map: &ClusterMap, verbose: bool) -> String {
@@ -66,14 +66,14 @@ fn info_text(path: &Path, info: &EntryInfo, map: &ClusterMap, verbose: bool) -> 
         Some(groups) => {
             let primary = |group: &GroupId| map.group(*group).and_then(nyala_wire::map::Group::primary);
             let line = |group: &GroupId| match primary(group) {
-                Some(target) => format!("  + {group} @ primary {}\n", cluster::place(map, target)),
+                Some(target) => format!("  + {group} @ primary {}\n", cluster::target_text(map, target)),
                 None => format!("  + {group}\n"),
             };
             text += "+ Storage mirror buddy groups:\n";
             text += &groups.iter().map(line).collect::<String>();
         }
         None if info.layout.is_some() => {
-            let line = |target: &TargetId| format!("  + {}\n", cluster::place(map, *target));
+            let line = |target: &TargetId| format!("  + {}\n", cluster::target_text(map, *target));
             text += "+ Storage targets:\n";
             text += &stripe.targets.iter().map(line).collect::<String>();
         }

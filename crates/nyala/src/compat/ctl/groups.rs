@@ -3,7 +3,7 @@
 //! `beegfs-ctl --addmirrorgroup`, `--listmirrorgroups`, `--mirrormd`.
 
 use crate::compat::table::right_aligned;
-use crate::compat::{cluster, notice::notice, words::Words};
+use crate::compat::{cluster, command_line::CommandLine, notice::notice};
 use crate::exit::{Failure, Outcome};
 use crate::output::print;
 use crate::role::block_on;
@@ -12,23 +12,23 @@ use nyala_wire::mgmt::GroupOrder;
 use nyala_wire::{GroupId, TargetId};
 
 /// Makes groups.
-pub fn add(words: &Words) -> Outcome {
-    words.only(
+pub fn add(line: &CommandLine) -> Outcome {
+    line.only(
         &["automatic", "nodetype", "primary", "secondary", "groupid", "force", "dryrun", "uniquegroupid"],
         "addmirrorgroup",
     )?;
-    let kind = cluster::kind(words)?;
-    if words.has("automatic") {
-        return automatic(words, kind);
+    let kind = cluster::kind(line)?;
+    if line.has("automatic") {
+        return automatic(line, kind);
     }
-    let (primary, secondary) = (words.number("primary")?, words.number("secondary")?);
+    let (primary, secondary) = (line.number("primary")?, line.number("secondary")?);
     let what = cluster::numbers(kind);
     if primary == secondary {
         return Err(Failure::usage(format!("Primary and secondary are the same; a group has two different {what}s")));
     }
-    let group = words.value("groupid").map(|_| words.number("groupid").map(GroupId)).transpose()?;
+    let group = line.value("groupid").map(|_| line.number("groupid").map(GroupId)).transpose()?;
     let (first, map) = block_on(async {
-        let cluster = cluster::find(words)?;
+        let cluster = cluster::find(line)?;
         let map = cluster.map().await?;
         let named = |number| cluster::numbered(&map, kind, number);
         let (first, second) = (named(primary)?, named(secondary)?);
@@ -41,16 +41,16 @@ pub fn add(words: &Words) -> Outcome {
     print(&format!("Mirror buddy group successfully set: groupID {id} -> {what} IDs {primary}, {secondary}\n"))
 }
 
-fn automatic(words: &Words, kind: TargetKind) -> Outcome {
-    let force = words.has("force");
+fn automatic(line: &CommandLine, kind: TargetKind) -> Outcome {
+    let force = line.has("force");
     let order = GroupOrder::CreateAll { kind, members: 2, ignore_space: force, ignore_uneven: force };
-    if words.has("dryrun") {
+    if line.has("dryrun") {
         return Err(Failure::usage(
             "--dryrun: groups are made as a whole or refused with a sentence, nothing in between",
         ));
     }
     let (before, map) = block_on(async {
-        let cluster = cluster::find(words)?;
+        let cluster = cluster::find(line)?;
         let before = cluster.map().await?;
         cluster.order_groups(order).await.map_err(|error| Failure {
             message: format!(
@@ -73,17 +73,17 @@ fn new_groups(map: &ClusterMap, kind: TargetKind, groups: &[&Group]) -> String {
         for (at, member) in group.members.iter().enumerate() {
             let id = if at == 0 { group.id.to_string() } else { String::new() };
             let role = if group.primary() == Some(*member) { "primary" } else { "secondary" };
-            rows.push(vec![id, role.to_owned(), cluster::place(map, *member)]);
+            rows.push(vec![id, role.to_owned(), cluster::target_text(map, *member)]);
         }
     }
     format!("\nNew mirror groups:\n{}\n", right_aligned(&[("BuddyGroupID", 12), (head, 11), (what, 12)], &rows))
 }
 
 /// Lists groups.
-pub fn list(words: &Words) -> Outcome {
-    words.only(&["nodetype"], "listmirrorgroups")?;
-    let kind = cluster::kind(words)?;
-    let map = block_on(async { cluster::find(words)?.map().await })?;
+pub fn list(line: &CommandLine) -> Outcome {
+    line.only(&["nodetype"], "listmirrorgroups")?;
+    let kind = cluster::kind(line)?;
+    let map = block_on(async { cluster::find(line)?.map().await })?;
     print(&list_text(&map, kind))
 }
 
@@ -103,9 +103,9 @@ fn list_text(map: &ClusterMap, kind: TargetKind) -> String {
 }
 
 /// Metadata is mirrored as soon as there is a group.
-pub fn mirror_metadata(words: &Words) -> Outcome {
-    words.only(&[], "mirrormd")?;
-    let map = block_on(async { cluster::find(words)?.map().await })?;
+pub fn mirror_metadata(line: &CommandLine) -> Outcome {
+    line.only(&[], "mirrormd")?;
+    let map = block_on(async { cluster::find(line)?.map().await })?;
     if !map.groups.iter().any(|group| group.kind == TargetKind::Meta) {
         return Err(Failure::failed(
             "There is no metadata mirror group; make some first: beegfs-ctl --addmirrorgroup --automatic --nodetype=meta",

@@ -9,12 +9,12 @@ mod nodes;
 mod resync;
 mod targets;
 
-use super::words::Words;
+use super::command_line::CommandLine;
 use crate::exit::{Failure, Outcome};
 use crate::output::print;
 
 /// What a mode does.
-type Mode = fn(&Words) -> Outcome;
+type Mode = fn(&CommandLine) -> Outcome;
 
 struct Known {
     name: &'static str,
@@ -98,27 +98,27 @@ const ELSEWHERE: [(&str, &str); 16] = [
 ];
 
 /// Runs the mode that the command line names.
-pub fn run(words: &Words) -> Outcome {
-    let named = words.names().find_map(|name| MODES.iter().find(|mode| mode.name == name));
+pub fn run(line: &CommandLine) -> Outcome {
+    let named = line.names().find_map(|name| MODES.iter().find(|mode| mode.name == name));
     if let Some(mode) = named {
-        if words.has("help") {
+        if line.has("help") {
             return print(&format!("MODE: --{}\n\nUSAGE: beegfs-ctl --{} {}\n", mode.name, mode.name, mode.help));
         }
         let told = |error: Failure| Failure {
             message: format!("{}\n[Mode: {}] Help: beegfs-ctl --{} --help", error.message, mode.name, mode.name),
             ..error
         };
-        return (mode.run)(words).map_err(told);
+        return (mode.run)(line).map_err(told);
     }
-    if let Some((name, here)) = ELSEWHERE.iter().find(|(name, _)| words.has(name)) {
+    if let Some((name, here)) = ELSEWHERE.iter().find(|(name, _)| line.has(name)) {
         return Err(Failure::usage(format!("Nyala has no mode --{name}; use: {here}")));
     }
     let list: String =
         MODES.iter().filter(|mode| mode.name != "listtarget").map(|mode| format!("  --{}\n", mode.name)).collect();
-    if words.has("help") || (words.names().next().is_none() && words.places.is_empty()) {
+    if line.has("help") || (line.names().next().is_none() && line.operands.is_empty()) {
         return print(&format!("USAGE: beegfs-ctl --<mode> --help\n\nMODES:\n{list}"));
     }
-    let said: Vec<String> = words.names().map(|name| format!("--{name}")).chain(words.places.iter().cloned()).collect();
+    let said: Vec<String> = line.names().map(|name| format!("--{name}")).chain(line.operands.iter().cloned()).collect();
     Err(Failure::usage(format!("Unknown or missing mode: {}\nModes:\n{}", said.join(" "), list.trim_end())))
 }
 
@@ -127,8 +127,8 @@ mod tests {
     use super::*;
 
     fn says(line: &str) -> String {
-        let words = Words::of(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
-        run(&words).unwrap_err().message
+        let line = CommandLine::of(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+        run(&line).unwrap_err().message
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 //! `beegfs-ctl --listnodes`.
 
-use crate::compat::{cluster, words::Words};
+use crate::compat::{cluster, command_line::CommandLine};
 use crate::exit::{Failure, Outcome};
 use crate::output::print;
 use crate::role::block_on;
@@ -10,9 +10,9 @@ use nyala_wire::InodeId;
 use nyala_wire::map::{ClusterMap, Node, Role};
 
 /// Lists nodes of a type.
-pub fn list(words: &Words) -> Outcome {
-    words.only(&["nodetype", "details", "nicdetails", "reachable"], "listnodes")?;
-    let role = match words.need("nodetype", "mgmt|meta|storage|client")?.to_ascii_lowercase().as_str() {
+pub fn list(line: &CommandLine) -> Outcome {
+    line.only(&["nodetype", "details", "nicdetails", "reachable"], "listnodes")?;
+    let role = match line.need("nodetype", "mgmt|meta|storage|client")?.to_ascii_lowercase().as_str() {
         "mgmt" | "management" => Role::Mgmt,
         "meta" | "metadata" => Role::Meta,
         "storage" => Role::Storage,
@@ -22,8 +22,8 @@ pub fn list(words: &Words) -> Outcome {
             return Err(Failure::usage(format!("Invalid or missing node type: {other}; possible: {known}")));
         }
     };
-    let map = block_on(async { cluster::find(words)?.map().await })?;
-    print(&text(&map, role, words.has("details") || words.has("nicdetails")))
+    let map = block_on(async { cluster::find(line)?.map().await })?;
+    print(&text(&map, role, line.has("details") || line.has("nicdetails")))
 }
 
 fn text(map: &ClusterMap, role: Role, details: bool) -> String {

@@ -3,7 +3,7 @@
 //! `beegfs-ctl --startresync` and `--resyncstats`.
 
 use crate::command::mirror_resync_figures::{Progress, ask};
-use crate::compat::{cluster, notice::notice, words::Words};
+use crate::compat::{cluster, command_line::CommandLine, notice::notice};
 use crate::exit::{Failure, Outcome};
 use crate::output::print;
 use crate::role::block_on;
@@ -21,13 +21,13 @@ fn member(map: &ClusterMap, kind: TargetKind, number: u16) -> Result<(TargetId, 
 
 /// The number that is given: of a node for metadata, of a target for storage. `--targetid` is taken for either, as a metadata server
 /// has one target; `--nodeid` is not, as a storage node has several.
-fn given(words: &Words, kind: TargetKind) -> Result<Option<u16>, Failure> {
+fn given(line: &CommandLine, kind: TargetKind) -> Result<Option<u16>, Failure> {
     match kind {
-        TargetKind::Storage if words.has("nodeid") => {
+        TargetKind::Storage if line.has("nodeid") => {
             Err(Failure::usage("A storage node has several targets: name one with --targetid=<number>"))
         }
-        TargetKind::Meta if words.has("nodeid") => words.number("nodeid").map(Some),
-        _ if words.has("targetid") => words.number("targetid").map(Some),
+        TargetKind::Meta if line.has("nodeid") => line.number("nodeid").map(Some),
+        _ if line.has("targetid") => line.number("targetid").map(Some),
         _ => Ok(None),
     }
 }
@@ -37,23 +37,20 @@ fn missing(kind: TargetKind) -> Failure {
 }
 
 /// Has a member filled anew.
-pub fn start(words: &Words) -> Outcome {
-    words.only(
-        &["nodetype", "targetid", "nodeid", "timestamp", "timespan", "restart", "mirrorgroupid"],
-        "startresync",
-    )?;
-    let kind = cluster::kind(words)?;
-    let number = given(words, kind)?.ok_or_else(|| missing(kind))?;
-    if words.has("timespan") || words.value("timestamp").is_some_and(|stamp| stamp != "0") {
+pub fn start(line: &CommandLine) -> Outcome {
+    line.only(&["nodetype", "targetid", "nodeid", "timestamp", "timespan", "restart", "mirrorgroupid"], "startresync")?;
+    let kind = cluster::kind(line)?;
+    let number = given(line, kind)?.ok_or_else(|| missing(kind))?;
+    if line.has("timespan") || line.value("timestamp").is_some_and(|stamp| stamp != "0") {
         return Err(Failure::usage(
             "Only --timestamp=0 (everything) makes sense: what a member missed is known by region, and resynced by itself",
         ));
     }
-    if words.has("restart") {
+    if line.has("restart") {
         notice("a resync that runs begins anew");
     }
     block_on(async {
-        let cluster = cluster::find(words)?;
+        let cluster = cluster::find(line)?;
         let map = cluster.map().await?;
         let (target, group) = member(&map, kind, number)?;
         let others = group.members_with_states().filter(|(id, state)| *id != target && *state == MemberState::Good);
@@ -71,17 +68,17 @@ pub fn start(words: &Words) -> Outcome {
 }
 
 /// How far it is.
-pub fn stats(words: &Words) -> Outcome {
-    words.only(&["nodetype", "targetid", "nodeid", "mirrorgroupid"], "resyncstats")?;
-    let kind = cluster::kind(words)?;
-    let group = words.value("mirrorgroupid").map(|_| words.number("mirrorgroupid").map(GroupId)).transpose()?;
-    let number = given(words, kind)?;
+pub fn stats(line: &CommandLine) -> Outcome {
+    line.only(&["nodetype", "targetid", "nodeid", "mirrorgroupid"], "resyncstats")?;
+    let kind = cluster::kind(line)?;
+    let group = line.value("mirrorgroupid").map(|_| line.number("mirrorgroupid").map(GroupId)).transpose()?;
+    let number = given(line, kind)?;
     if number.is_none() && group.is_none() {
         let failure = missing(kind);
         return Err(Failure { message: format!("{} or --mirrorgroupid=<number>", failure.message), ..failure });
     }
     let (map, target, all) = block_on(async {
-        let cluster = cluster::find(words)?;
+        let cluster = cluster::find(line)?;
         let map = cluster.map().await?;
         let named = number.map(|number| member(&map, kind, number));
         let target = named.as_ref().and_then(|named| named.as_ref().ok()).map(|(target, _)| *target);
@@ -162,7 +159,7 @@ mod tests {
 
     #[test]
     fn servers_of_metadata_are_named_by_their_node_and_targets_of_storage_by_themselves() {
-        let given = |line: &str, kind| given(&Words::of(&[line.to_owned()]), kind);
+        let given = |line: &str, kind| given(&CommandLine::of(&[line.to_owned()]), kind);
         assert_eq!(given("--nodeid=12", TargetKind::Meta), Ok(Some(12)));
         assert_eq!(given("--targetid=12", TargetKind::Meta), Ok(Some(12)));
         assert_eq!(given("--targetid=201", TargetKind::Storage), Ok(Some(201)));

@@ -3,21 +3,21 @@
 //! `beegfs-ctl --listtargets`.
 
 use crate::compat::table::right_aligned;
-use crate::compat::{cluster, words::Words};
+use crate::compat::{cluster, command_line::CommandLine};
 use crate::exit::Outcome;
 use crate::output::print;
 use crate::role::block_on;
 use nyala_wire::map::{ClusterMap, Consistency, MemberState, Reachability, Target, TargetKind};
 
 /// Lists targets, alone or as members.
-pub fn list(words: &Words) -> Outcome {
-    words.only(
+pub fn list(line: &CommandLine) -> Outcome {
+    line.only(
         &["nodetype", "mirrorgroups", "state", "longnodes", "listtarget", "storagepools", "spaceinfo"],
         "listtargets",
     )?;
-    let kind = if words.has("nodetype") { cluster::kind(words)? } else { TargetKind::Storage };
-    let map = block_on(async { cluster::find(words)?.map().await })?;
-    print(&targets_text(&map, kind, words.has("mirrorgroups"), words.has("state")))
+    let kind = if line.has("nodetype") { cluster::kind(line)? } else { TargetKind::Storage };
+    let map = block_on(async { cluster::find(line)?.map().await })?;
+    print(&targets_text(&map, kind, line.has("mirrorgroups"), line.has("state")))
 }
 
 fn targets_text(map: &ClusterMap, kind: TargetKind, members: bool, state: bool) -> String {

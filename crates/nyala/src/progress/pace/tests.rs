@@ -13,7 +13,7 @@ fn pace(looks: &[(u64, u64)]) -> Pace {
 #[test]
 fn a_rate_and_an_end_follow_from_the_last_looks() {
     let even = pace(&[(0, 0), (1000, 100), (2000, 200)]);
-    assert_eq!((even.rate(), even.left(500)), (Some(100.0), Some(Duration::from_secs(3))));
+    assert_eq!((even.rate(), even.remaining(500)), (Some(100.0), Some(Duration::from_secs(3))));
     assert_eq!(
         even.line("moves", Counted::Things("slots"), Some(500)),
         "moves: 200 slots of 500 slots (40 %), 100/s, about 3 s left"
@@ -32,12 +32,12 @@ fn a_rate_and_an_end_follow_from_the_last_looks() {
 #[test]
 fn what_nobody_can_say_is_not_said() {
     let stuck = pace(&[(0, 7), (5000, 7)]);
-    assert_eq!((stuck.rate(), stuck.left(100)), (Some(0.0), None));
+    assert_eq!((stuck.rate(), stuck.remaining(100)), (Some(0.0), None));
     assert_eq!(stuck.line("moves", Counted::Things("slots"), Some(100)), "moves: 7 slots of 100 slots (7 %), 0.0/min");
     let past = pace(&[(0, 0), (2000, 50)]);
     assert_eq!(past.line("x", Counted::Things("y"), Some(40)), "x: 50 y, 25/s", "the total was an estimate");
     assert_eq!(past.line("x", Counted::Things("y"), None), "x: 50 y, 25/s");
-    assert_eq!(pace(&[(0, 0), (2000, 1)]).left(u64::MAX), None, "never");
+    assert_eq!(pace(&[(0, 0), (2000, 1)]).remaining(u64::MAX), None, "never");
     let back = pace(&[(0, 90), (1000, 100), (2000, 3), (3000, 5)]);
     assert_eq!(back.rate(), Some(2.0), "a service was started again");
 }

@@ -73,7 +73,7 @@ impl Making {
                 label(key, "uid").into_iter().for_each(|uid| self.users.add(uid, metric, value));
             }
             "nyala_mirror_resync_copied_bytes" => self.resync(key, |resync| resync.copied = value),
-            "nyala_mirror_resync_left_bytes" => self.resync(key, |resync| resync.left = value),
+            "nyala_mirror_resync_left_bytes" => self.resync(key, |resync| resync.remaining = value),
             "nyala_mirror_resync_rate_bytes" => self.resync(key, |resync| resync.rate = value),
             _ if instance.service != Source::Mount => self.service(|service| match metric {
                 "process_cpu_seconds" => service.cpu = value,

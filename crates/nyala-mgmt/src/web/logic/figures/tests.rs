@@ -33,7 +33,7 @@ fn counters_become_rates_and_gauges_stay() {
     let target = made.targets[&TargetId(101)];
     assert_eq!((target.written, target.size), (2000.0, 5000.0));
     assert_eq!(made.totals.get(Line::Written), 2000.0);
-    assert_eq!(made.resyncs[&(GroupId(2), TargetId(101))].left, 70.0);
+    assert_eq!(made.resyncs[&(GroupId(2), TargetId(101))].remaining, 70.0);
     assert_eq!((made.clients[0].name.as_str(), made.clients[0].requests), ("10.0.0.9", 20.0));
     let anew = figures(9000, &all(5), &all(1), 2.0);
     assert_eq!(anew.totals.get(Line::Written), 500.0, "it was started anew");

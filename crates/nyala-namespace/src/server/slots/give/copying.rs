@@ -94,7 +94,7 @@ impl Copying {
     fn while_closed(&mut self, state: &mut State) -> Result<Option<Wait>, WireError> {
         let Stage::Closed(until_ms, release) = &mut self.stage else { return Ok(None) };
         if state.now.ms >= *until_ms {
-            let (inodes, one) = release.left();
+            let (inodes, one) = release.remaining();
             state.note(Note::SlotHeld(self.moving.slot, inodes, one));
             self.close(state, false);
             self.stage = Stage::CatchingUp(0);

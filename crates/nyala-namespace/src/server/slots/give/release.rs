@@ -16,7 +16,7 @@ pub struct Release {
 
 impl Release {
     /// How many inodes were not let go of when it was looked last, and one of them.
-    pub fn left(&self) -> (usize, Option<InodeId>) {
+    pub fn remaining(&self) -> (usize, Option<InodeId>) {
         (self.held.len(), self.held.first().copied())
     }
 

@@ -31,7 +31,7 @@ fn a_set_is_made_of_empty_directories_when_that_is_said() {
 
 #[test]
 fn a_host_with_too_many_drives_is_warned_of() {
-    let drives = |hosts: &[&str]| hosts.iter().map(|host| host.parse().unwrap()).collect::<Vec<DrivePlace>>();
+    let drives = |hosts: &[&str]| hosts.iter().map(|host| host.parse().unwrap()).collect::<Vec<DriveLocation>>();
     let spread = drives(&["/a", "net://h1:1/a", "net://h1:1/b", "net://h2:1/a", "net://h2:2/b", "net://h3:1/a"]);
     assert_eq!(warning(&spread, 2, 1), None);
     assert!(warning(&spread, 1, 1).is_some_and(|text| text.contains("h2 has 2")));

@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 /// The name that a value has in JSON.
-pub fn word<T: Serialize>(value: &T) -> String {
+pub fn json_name<T: Serialize>(value: &T) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(text)) => text,
         Ok(other) => other.to_string(),
@@ -20,8 +20,8 @@ mod tests {
 
     #[test]
     fn tables_and_json_use_the_same_words() {
-        assert_eq!(word(&Reachability::ProbablyOffline), "probably-offline");
-        assert_eq!(word(&Role::Meta), "meta");
-        assert_eq!(word(&7), "7");
+        assert_eq!(json_name(&Reachability::ProbablyOffline), "probably-offline");
+        assert_eq!(json_name(&Role::Meta), "meta");
+        assert_eq!(json_name(&7), "7");
     }
 }

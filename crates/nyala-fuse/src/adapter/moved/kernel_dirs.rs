@@ -2,7 +2,7 @@
 
 //! Where the kernel has directories, and which nodes of each. Pure.
 
-use super::place::{At, NODES, News, Node, Place, SHIFT, number};
+use super::kernel_dir::{At, KernelDir, NODES, News, Node, SHIFT, number};
 use crate::Ino;
 use crate::adapter::convert::inode;
 use nyala_wire::InodeId;
@@ -12,42 +12,42 @@ use std::time::{Duration, Instant};
 /// The kernel tries again at once; the servers may take a while.
 pub const AGAIN: Duration = Duration::from_secs(5);
 /// Directories whose places are remembered.
-pub const MAX_PLACES: usize = 65_536;
+pub const MAX_DIRS: usize = 65_536;
 
-/// Places of directories.
+/// The directories that the kernel has, as far as is known.
 #[derive(Default)]
-pub struct Places {
+pub struct KernelDirs {
     /// By directory.
-    pub of: HashMap<InodeId, Place>,
+    pub of: HashMap<InodeId, KernelDir>,
     /// Which directory is at which place.
     pub at: HashMap<u64, InodeId>,
     /// How many have several nodes.
     pub several: usize,
 }
 
-impl Places {
+impl KernelDirs {
     /// One that is not known yet.
     fn insert(&mut self, dir: InodeId, at: At) {
         if self.make_room() {
             self.at.insert(at.number(), dir);
-            self.of.insert(dir, Place::new(at));
+            self.of.insert(dir, KernelDir::new(at));
         }
     }
 
     fn make_room(&mut self) -> bool {
-        if self.of.len() >= MAX_PLACES {
+        if self.of.len() >= MAX_DIRS {
             // Those with several nodes have to stay: withdrawals must reach all of them.
-            self.of.retain(|_, place| place.is_several());
+            self.of.retain(|_, known| known.is_several());
             self.at.clear();
         }
-        self.of.len() < MAX_PLACES
+        self.of.len() < MAX_DIRS
     }
 
     /// It is at another place; where it was.
     fn put(&mut self, dir: InodeId, at: At) -> Option<At> {
-        let place = self.of.get_mut(&dir)?;
+        let known = self.of.get_mut(&dir)?;
         self.at.insert(at.number(), dir);
-        let before = std::mem::replace(&mut place.at, at);
+        let before = std::mem::replace(&mut known.at, at);
         if self.at.get(&before.number()) == Some(&dir) {
             self.at.remove(&before.number());
         }
@@ -55,11 +55,11 @@ impl Places {
     }
 
     /// Changes what is known of a directory, and counts those with several nodes.
-    fn change<T>(&mut self, dir: InodeId, change: impl FnOnce(&mut Place) -> T) -> Option<T> {
-        let place = self.of.get_mut(&dir)?;
-        let before = place.is_several();
-        let result = change(place);
-        self.several = self.several + usize::from(place.is_several()) - usize::from(before);
+    fn change<T>(&mut self, dir: InodeId, change: impl FnOnce(&mut KernelDir) -> T) -> Option<T> {
+        let known = self.of.get_mut(&dir)?;
+        let before = known.is_several();
+        let result = change(known);
+        self.several = self.several + usize::from(known.is_several()) - usize::from(before);
         Some(result)
     }
 
@@ -116,7 +116,7 @@ impl Places {
         });
         let node = told.or(node).unwrap_or(0);
         if told.is_none() && self.make_room() {
-            self.of.insert(dir, Place::numbered(node));
+            self.of.insert(dir, KernelDir::numbered(node));
         }
         number(dir, node)
     }
@@ -140,10 +140,10 @@ impl Places {
             known.is_forgotten()
         });
         if gone == Some(true)
-            && let Some(place) = self.of.remove(&dir)
-            && self.at.get(&place.at.number()) == Some(&dir)
+            && let Some(known) = self.of.remove(&dir)
+            && self.at.get(&known.at.number()) == Some(&dir)
         {
-            self.at.remove(&place.at.number());
+            self.at.remove(&known.at.number());
         }
     }
 }

@@ -12,11 +12,11 @@ use crate::FreeSpace;
 use crate::space::SpaceRule;
 
 /// What is known of the room that there is.
-pub(crate) struct Room {
+pub(crate) struct SpaceState {
     pub(super) rule: Mutex<SpaceRule>,
     pub(super) may_grow: AtomicBool,
     pub(super) may_complete: AtomicBool,
-    pub(super) left_bytes: Arc<AtomicU64>,
+    pub(super) available_bytes: Arc<AtomicU64>,
     pub(super) unseen_bytes: AtomicUsize,
     /// What the disk had left at the last look.
     pub(super) disk: Mutex<Option<FreeSpace>>,
@@ -25,13 +25,13 @@ pub(crate) struct Room {
     pub(super) last_attempt: Mutex<Option<Instant>>,
 }
 
-impl Room {
-    pub(crate) fn new(reserve_bytes: u64) -> Room {
-        Room {
+impl SpaceState {
+    pub(crate) fn new(reserve_bytes: u64) -> SpaceState {
+        SpaceState {
             rule: Mutex::new(SpaceRule::new(reserve_bytes)),
             may_grow: AtomicBool::new(true),
             may_complete: AtomicBool::new(true),
-            left_bytes: Arc::default(),
+            available_bytes: Arc::default(),
             unseen_bytes: AtomicUsize::new(0),
             disk: Mutex::default(),
             attempts: AtomicU64::new(0),

@@ -18,7 +18,7 @@ const USUAL_BYTES: usize = 256;
 
 enum Value {
     Removed,
-    /// Where in [`Writes::encoded`].
+    /// Where in [`WriteSet::encoded`].
     Encoded(Range<usize>),
     /// Content may be large: it is taken as it comes, and not copied.
     Content(Vec<u8>),
@@ -26,12 +26,12 @@ enum Value {
 
 /// Rows to be written.
 #[derive(Default)]
-pub struct Writes {
+pub struct WriteSet {
     rows: Vec<(Key, Value)>,
     encoded: Vec<u8>,
 }
 
-impl Writes {
+impl WriteSet {
     /// Whether nothing is written.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn the_batch_has_each_key_once_with_its_last_value() {
-        let (mut writes, key) = (Writes::default(), |text: &str| Key::new(text.as_bytes()));
+        let (mut writes, key) = (WriteSet::default(), |text: &str| Key::new(text.as_bytes()));
         writes.put(key("a"), vec![9; 5000]);
         writes.put_number(key("b"), 7);
         writes.remove(key("c"));
@@ -166,7 +166,7 @@ mod tests {
     proptest! {
         #[test]
         fn as_a_map(steps in proptest::collection::vec((0..5_u8, 0..12_u8, 0..100_u64), 0..60)) {
-            let (mut writes, mut model) = (Writes::default(), BTreeMap::new());
+            let (mut writes, mut model) = (WriteSet::default(), BTreeMap::new());
             for (what, at, number) in steps {
                 // Of two tables, so that some share a prefix.
                 let bytes = vec![at % 2, at];

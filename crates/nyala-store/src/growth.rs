@@ -25,46 +25,46 @@ const PAUSE: Duration = Duration::from_millis(500);
 impl Shared {
     pub(crate) fn admits(&self, kind: ChangeKind) -> bool {
         match kind {
-            ChangeKind::Grows => self.room.may_grow.load(Ordering::Relaxed),
-            ChangeKind::Completes => self.room.may_complete.load(Ordering::Relaxed),
+            ChangeKind::Grows => self.space.may_grow.load(Ordering::Relaxed),
+            ChangeKind::Completes => self.space.may_complete.load(Ordering::Relaxed),
             ChangeKind::Maintains => true,
         }
     }
 
     /// What the disk had left at the last look.
     pub(crate) fn disk(&self) -> Option<FreeSpace> {
-        *self.room.disk.lock()
+        *self.space.disk.lock()
     }
 
     /// Bytes that may be added, as of the last look.
-    pub(crate) fn left_bytes(&self) -> Arc<AtomicU64> {
-        self.room.left_bytes.clone()
+    pub(crate) fn available_bytes(&self) -> Arc<AtomicU64> {
+        self.space.available_bytes.clone()
     }
 
     /// Notes that so many bytes were applied.
     pub(crate) fn took(&self, bytes: usize) {
-        if self.room.unseen_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes >= LOOK_BYTES {
-            self.look_at_room();
+        if self.space.unseen_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes >= LOOK_BYTES {
+            self.look_at_space();
         }
     }
 
     /// Asks the disk and the table.
-    pub(crate) fn look_at_room(&self) {
-        self.room.unseen_bytes.store(0, Ordering::Relaxed);
+    pub(crate) fn look_at_space(&self) {
+        self.space.unseen_bytes.store(0, Ordering::Relaxed);
         let Ok(disk) = self.log.free_space() else { return };
-        *self.room.disk.lock() = Some(disk);
+        *self.space.disk.lock() = Some(disk);
         let pending_bytes = self.progress.memory.load(Ordering::Relaxed) as u64;
         let space = Space { disk, table_bytes: self.ordered.free_bytes(), pending_bytes };
-        let mut rule = self.room.rule.lock();
+        let mut rule = self.space.rule.lock();
         if rule.look(&space) {
             match rule.shortage(ChangeKind::Grows) {
-                Some(shortage) => tracing::warn!(store = self.log.place(), %shortage, "the store must not grow"),
-                None => tracing::info!(store = self.log.place(), ?space, "the store may grow again"),
+                Some(shortage) => tracing::warn!(store = self.log.location(), %shortage, "the store must not grow"),
+                None => tracing::info!(store = self.log.location(), ?space, "the store may grow again"),
             }
         }
-        self.room.may_grow.store(rule.admits(ChangeKind::Grows), Ordering::Relaxed);
-        self.room.may_complete.store(rule.admits(ChangeKind::Completes), Ordering::Relaxed);
-        self.room.left_bytes.store(rule.left(&space), Ordering::Relaxed);
+        self.space.may_grow.store(rule.admits(ChangeKind::Grows), Ordering::Relaxed);
+        self.space.may_complete.store(rule.admits(ChangeKind::Completes), Ordering::Relaxed);
+        self.space.available_bytes.store(rule.available(&space), Ordering::Relaxed);
     }
 
     /// On a disk that was full when the last process ended: a checkpoint releases the segments that were replayed, and so makes
@@ -81,22 +81,22 @@ impl Shared {
 
     /// A checkpoint has ended, well or not.
     pub(crate) fn checkpoint_ended(&self) {
-        *self.room.last_attempt.lock() = Some(Instant::now());
-        self.look_at_room();
-        self.room.attempts.fetch_add(1, Ordering::Relaxed);
+        *self.space.last_attempt.lock() = Some(Instant::now());
+        self.look_at_space();
+        self.space.attempts.fetch_add(1, Ordering::Relaxed);
         self.progress.notify_waiters();
     }
 
     /// Whether a checkpoint may turn changes into room.
     pub(crate) fn is_checkpoint_worth_it(&self) -> bool {
         let pending = self.progress.memory.load(Ordering::Relaxed);
-        let rested = self.room.last_attempt.lock().is_none_or(|last| last.elapsed() > PAUSE);
+        let rested = self.space.last_attempt.lock().is_none_or(|last| last.elapsed() > PAUSE);
         pending >= WORTH_BYTES || (pending > 0 && rested)
     }
 
     fn refusal(&self, kind: ChangeKind) -> Result<(), StoreError> {
-        let shortage = self.room.rule.lock().shortage(kind);
-        shortage.map_or(Ok(()), |shortage| Err(StoreError::Reserved { place: self.log.place(), shortage }))
+        let shortage = self.space.rule.lock().shortage(kind);
+        shortage.map_or(Ok(()), |shortage| Err(StoreError::Reserved { location: self.log.location(), shortage }))
     }
 
     /// See [`crate::Store::wait_to`].
@@ -104,7 +104,7 @@ impl Shared {
         if self.admits(kind) {
             return Ok(());
         }
-        self.look_at_room();
+        self.look_at_space();
         if self.admits(kind) || !self.is_checkpoint_worth_it() {
             return self.refusal(kind);
         }
@@ -114,9 +114,9 @@ impl Shared {
             return self.refusal(kind);
         }
         // One may be under way that began before the changes that make room.
-        let enough = self.room.attempts.load(Ordering::Relaxed) + 2;
+        let enough = self.space.attempts.load(Ordering::Relaxed) + 2;
         let mut changed = self.progress.subscribe();
-        while self.room.attempts.load(Ordering::Relaxed) < enough && !self.admits(kind) {
+        while self.space.attempts.load(Ordering::Relaxed) < enough && !self.admits(kind) {
             self.progress.check()?;
             self.progress.want_checkpoint();
             // The sender lives in `self`, so this cannot fail.

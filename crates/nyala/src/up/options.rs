@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// What the user asked for; what is absent is the default, or what the cluster has already.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wishes {
+pub struct ClusterOptions {
     /// Management services.
     pub mgmt: Option<u16>,
     /// Metadata services.
@@ -39,8 +39,8 @@ pub struct Wishes {
 }
 
 impl Plan {
-    fn check_mirror_wish(&self, wishes: &Wishes) -> Result<(), Failure> {
-        if wishes.mirror && !self.mirror {
+    fn check_mirror_option(&self, options: &ClusterOptions) -> Result<(), Failure> {
+        if options.mirror && !self.mirror {
             return Err(Failure::usage(format!(
                 "this cluster was made without --mirror; make groups with `nyala mirror create --auto` and mirror directories \
                  with `nyala entry set --pattern mirror {}`",
@@ -50,27 +50,27 @@ impl Plan {
         Ok(())
     }
 
-    /// Refuses wishes that differ from what the cluster is.
-    pub fn check_wishes(&self, wishes: &Wishes) -> Result<(), Failure> {
-        if wishes.encrypt && !self.encrypt {
+    /// Refuses options that differ from what the cluster is.
+    pub fn check_options(&self, options: &ClusterOptions) -> Result<(), Failure> {
+        if options.encrypt && !self.encrypt {
             return Err(Failure::usage(
                 "this cluster was made without --encrypt; set `encrypt = true` in every file of its conf directory and in \
                  cluster.toml while it is down",
             ));
         }
-        self.check_mirror_wish(wishes)?;
+        self.check_mirror_option(options)?;
         let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-        let wish = |wish: Option<u16>| wish.map(u64::from);
-        let bytes = |wish: Option<Size>| wish.map(|size| size.0);
-        for (flag, wish, is) in [
-            ("--mgmt", wish(wishes.mgmt), number(self.of(Kind::Mgmtd).count())),
-            ("--meta", wish(wishes.meta), number(self.of(Kind::Meta).filter(|service| !service.spare).count())),
-            ("--meta-spares", wish(wishes.meta_spares), number(self.spares())),
-            ("--storage", wish(wishes.storage), number(self.storage_targets())),
-            ("--storage-services", wish(wishes.storage_services), number(self.of(Kind::Storage).count())),
-            ("--base-port", wish(wishes.base_port), self.base_port.map_or(0, u64::from)),
+        let count = |option: Option<u16>| option.map(u64::from);
+        let bytes = |option: Option<Size>| option.map(|size| size.0);
+        for (flag, option, is) in [
+            ("--mgmt", count(options.mgmt), number(self.of(Kind::Mgmtd).count())),
+            ("--meta", count(options.meta), number(self.of(Kind::Meta).filter(|service| !service.spare).count())),
+            ("--meta-spares", count(options.meta_spares), number(self.spares())),
+            ("--storage", count(options.storage), number(self.storage_targets())),
+            ("--storage-services", count(options.storage_services), number(self.of(Kind::Storage).count())),
+            ("--base-port", count(options.base_port), self.base_port.map_or(0, u64::from)),
         ] {
-            if wish.is_some_and(|wish| wish != is) {
+            if option.is_some_and(|option| option != is) {
                 let was = if is == 0 { "without it".to_owned() } else { format!("with {flag} {is}") };
                 return Err(Failure::usage(format!(
                     "this cluster was made {was} and cannot be changed by `nyala up`; leave {flag} away, or make another \
@@ -78,16 +78,16 @@ impl Plan {
                 )));
             }
         }
-        if wishes.session_timeout.is_some() && wishes.session_timeout != self.session_timeout {
+        if options.session_timeout.is_some() && options.session_timeout != self.session_timeout {
             return Err(Failure::usage("--session-timeout counts when the cluster is made only; leave it away"));
         }
-        let width = wish(wishes.targets.map(|width| width.min(self.most_width())));
-        for (flag, key, wish, is) in [
-            ("--chunk-size", "--chunk-size", bytes(wishes.chunk_size), self.chunk_size.0),
+        let width = count(options.targets.map(|width| width.min(self.most_width())));
+        for (flag, key, option, is) in [
+            ("--chunk-size", "--chunk-size", bytes(options.chunk_size), self.chunk_size.0),
             ("--targets", "--num-targets", width, self.num_targets.into()),
-            ("--inline-size", "--inline-size", bytes(wishes.inline_size), self.inline_size.0),
+            ("--inline-size", "--inline-size", bytes(options.inline_size), self.inline_size.0),
         ] {
-            if wish.is_some_and(|wish| wish != is) {
+            if option.is_some_and(|option| option != is) {
                 return Err(Failure::usage(format!(
                     "{flag} counts when the cluster is made only; use `nyala entry set {key} … {}` to change what new files \
                      get",

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 /// Where a drive is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum DrivePlace {
+pub enum DriveLocation {
     /// A directory of this host.
     Dir(PathBuf),
     /// Of a drive service.
@@ -25,7 +25,7 @@ pub enum DrivePlace {
 #[error(
     "{text:?} is no drive: a directory as /drives/1, or a drive of another host's storage service as net://10.0.0.2:8004/d1"
 )]
-pub struct PlaceError {
+pub struct LocationError {
     text: String,
 }
 
@@ -38,45 +38,45 @@ pub(crate) fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.bytes().all(fits)
 }
 
-impl DrivePlace {
+impl DriveLocation {
     /// The directory, if it is one.
     pub fn dir(&self) -> Option<&Path> {
         match self {
-            DrivePlace::Dir(dir) => Some(dir),
-            DrivePlace::Net { .. } => None,
+            DriveLocation::Dir(dir) => Some(dir),
+            DriveLocation::Net { .. } => None,
         }
     }
 }
 
-impl FromStr for DrivePlace {
-    type Err = PlaceError;
+impl FromStr for DriveLocation {
+    type Err = LocationError;
 
-    fn from_str(text: &str) -> Result<DrivePlace, PlaceError> {
-        let wrong = || PlaceError { text: text.to_owned() };
+    fn from_str(text: &str) -> Result<DriveLocation, LocationError> {
+        let wrong = || LocationError { text: text.to_owned() };
         let Some(rest) = text.strip_prefix(NET) else {
             let is_dir = !text.is_empty() && !text.contains("://");
-            return if is_dir { Ok(DrivePlace::Dir(text.into())) } else { Err(wrong()) };
+            return if is_dir { Ok(DriveLocation::Dir(text.into())) } else { Err(wrong()) };
         };
         let (service, name) = rest.split_once('/').ok_or_else(wrong)?;
         let is_host = |(host, port): &(&str, &str)| !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0);
         service.rsplit_once(':').filter(is_host).ok_or_else(wrong)?;
         let (service, named) = (service.to_owned(), name.to_owned());
-        if is_name(name) { Ok(DrivePlace::Net { service, name: named }) } else { Err(wrong()) }
+        if is_name(name) { Ok(DriveLocation::Net { service, name: named }) } else { Err(wrong()) }
     }
 }
 
-impl fmt::Display for DrivePlace {
+impl fmt::Display for DriveLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            DrivePlace::Dir(dir) => dir.display().fmt(f),
-            DrivePlace::Net { service, name } => write!(f, "{NET}{service}/{name}"),
+            DriveLocation::Dir(dir) => dir.display().fmt(f),
+            DriveLocation::Net { service, name } => write!(f, "{NET}{service}/{name}"),
         }
     }
 }
 
-impl From<PathBuf> for DrivePlace {
-    fn from(dir: PathBuf) -> DrivePlace {
-        DrivePlace::Dir(dir)
+impl From<PathBuf> for DriveLocation {
+    fn from(dir: PathBuf) -> DriveLocation {
+        DriveLocation::Dir(dir)
     }
 }
 
@@ -89,7 +89,7 @@ mod tests {
         for text in
             ["/drives/1", "d1", "net://10.0.0.2:7400/d1", "net://[fd00::2]:7400/nvme-0.part_1", "net://oss2:7400/d"]
         {
-            assert_eq!(text.parse::<DrivePlace>().map(|place| place.to_string()), Ok(text.to_owned()));
+            assert_eq!(text.parse::<DriveLocation>().map(|location| location.to_string()), Ok(text.to_owned()));
         }
         for text in [
             "",
@@ -102,7 +102,7 @@ mod tests {
             "net://10.0.0.2:7400/",
             "net://10.0.0.2:7400/a/b",
         ] {
-            let error = text.parse::<DrivePlace>().expect_err(text);
+            let error = text.parse::<DriveLocation>().expect_err(text);
             assert!(error.to_string().contains("net://10.0.0.2:8004/d1"), "{error}");
         }
         assert!(!is_name(&"x".repeat(65)));

@@ -13,19 +13,19 @@ use std::path::{Path, PathBuf};
 
 /// The directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Home {
+pub struct ClusterDir {
     dir: PathBuf,
 }
 
 /// Held while a command changes the cluster; released by the process's end at the latest.
 pub struct Lock(#[expect(dead_code, reason = "its being open is the lock")] File);
 
-impl Home {
+impl ClusterDir {
     /// A directory, there or not.
-    pub fn new(dir: impl AsRef<Path>) -> Home {
+    pub fn new(dir: impl AsRef<Path>) -> ClusterDir {
         let dir = dir.as_ref();
         // Services run in other directories. Without a working directory the path stays as it is.
-        Home { dir: std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf()) }
+        ClusterDir { dir: std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf()) }
     }
 
     /// The directory.
@@ -131,21 +131,21 @@ mod tests {
     #[test]
     fn processes_are_remembered_and_commands_exclude_each_other() {
         let dir = tempfile::tempdir().unwrap();
-        let home = Home::new(dir.path().join("up"));
-        assert!(!home.exists());
-        assert!(home.load().unwrap_err().message.contains("nyala up --dir"));
-        home.make().unwrap();
-        let lock = home.lock().unwrap();
-        assert!(home.lock().is_err_and(|error| error.message.contains("another nyala command")));
+        let cluster_dir = ClusterDir::new(dir.path().join("up"));
+        assert!(!cluster_dir.exists());
+        assert!(cluster_dir.load().unwrap_err().message.contains("nyala up --dir"));
+        cluster_dir.make().unwrap();
+        let lock = cluster_dir.lock().unwrap();
+        assert!(cluster_dir.lock().is_err_and(|error| error.message.contains("another nyala command")));
         drop(lock);
-        home.lock().unwrap();
+        cluster_dir.lock().unwrap();
         let id = ProcessId { pid: 7, start_ticks: 9 };
-        home.set_process("meta1", id).unwrap();
-        assert_eq!(home.process("meta1"), Some(id));
-        home.forget_process("meta1");
-        assert_eq!(home.process("meta1"), None);
-        std::fs::write(home.plan_file(), "format = 1\nservi").unwrap();
-        let error = home.load().unwrap_err();
+        cluster_dir.set_process("meta1", id).unwrap();
+        assert_eq!(cluster_dir.process("meta1"), Some(id));
+        cluster_dir.forget_process("meta1");
+        assert_eq!(cluster_dir.process("meta1"), None);
+        std::fs::write(cluster_dir.plan_file(), "format = 1\nservi").unwrap();
+        let error = cluster_dir.load().unwrap_err();
         assert!(error.message.contains("cluster.toml"), "{error}");
     }
 }

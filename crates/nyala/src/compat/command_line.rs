@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! A command line of `--name`, `--name=value` and places. Pure. One dash is as good as two: papers and mails have lost many.
+//! A command line of `--name`, `--name=value` and operands. Pure. One dash is as good as two: papers and mails have lost many.
 
 use crate::exit::Failure;
 
-/// The words of a command line.
+/// A command line, taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Words {
+pub struct CommandLine {
     /// Options in their order, with their values.
     options: Vec<(String, Option<String>)>,
     /// What does not begin with a dash.
-    pub places: Vec<String>,
+    pub operands: Vec<String>,
 }
 
-impl Words {
+impl CommandLine {
     /// Reads them.
-    pub fn of(args: &[String]) -> Words {
-        let mut words = Words::default();
+    pub fn of(args: &[String]) -> CommandLine {
+        let mut line = CommandLine::default();
         for arg in args {
             match arg.strip_prefix("--").or_else(|| arg.strip_prefix('-')) {
                 Some(option) if !option.is_empty() => {
@@ -24,12 +24,12 @@ impl Words {
                         Some((name, value)) => (name, Some(value.to_owned())),
                         None => (option, None),
                     };
-                    words.options.push((name.to_owned(), value));
+                    line.options.push((name.to_owned(), value));
                 }
-                _ => words.places.push(arg.clone()),
+                _ => line.operands.push(arg.clone()),
             }
         }
-        words
+        line
     }
 
     /// Whether a flag is there.
@@ -77,16 +77,16 @@ impl Words {
 mod tests {
     use super::*;
 
-    fn words(line: &str) -> Words {
-        Words::of(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    fn line(line: &str) -> CommandLine {
+        CommandLine::of(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
     }
 
     #[test]
-    fn options_and_places() {
-        let read = words("--setpattern --chunksize=1M -numtargets=4 /mnt/beegfs");
+    fn options_and_operands() {
+        let read = line("--setpattern --chunksize=1M -numtargets=4 /mnt/beegfs");
         assert!(read.has("setpattern") && !read.has("pattern"));
         assert_eq!((read.value("chunksize"), read.number("numtargets")), (Some("1M"), Ok(4)));
-        assert_eq!(read.places, ["/mnt/beegfs"]);
+        assert_eq!(read.operands, ["/mnt/beegfs"]);
         assert_eq!(read.only(&["chunksize", "numtargets"], "setpattern"), Ok(()));
         let strange = read.only(&["chunksize"], "setpattern").unwrap_err();
         assert!(strange.message.contains("--numtargets"), "{strange}");
@@ -94,11 +94,11 @@ mod tests {
 
     #[test]
     fn what_is_missing_or_no_number_is_named() {
-        let read = words("--primary=x --group= --id=70000 --zero=0 -");
+        let read = line("--primary=x --group= --id=70000 --zero=0 -");
         assert!(read.need("secondary", "ID").unwrap_err().message.contains("--secondary=<ID>"));
         for name in ["primary", "group", "id", "zero", "none"] {
             assert!(read.number(name).unwrap_err().message.contains(&format!("--{name}")), "{name}");
         }
-        assert_eq!(read.places, ["-"]);
+        assert_eq!(read.operands, ["-"]);
     }
 }

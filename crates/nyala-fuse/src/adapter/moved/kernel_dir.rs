@@ -69,7 +69,7 @@ pub fn number(dir: InodeId, node: u8) -> Ino {
 }
 
 /// Where the kernel has a directory.
-pub struct Place {
+pub struct KernelDir {
     /// Here, as far as is known.
     pub at: At,
     /// Or the kernel has it where a listing showed it.
@@ -79,7 +79,7 @@ pub struct Place {
     /// The node that it is called by now.
     node: u8,
     /// How often the kernel was told of each node and has not forgotten it.
-    told: [u64; NODES as usize],
+    lookups: [u64; NODES as usize],
 }
 
 /// It was found elsewhere.
@@ -92,56 +92,56 @@ pub struct News {
     pub before: Option<At>,
 }
 
-impl Place {
+impl KernelDir {
     /// The kernel is told that it is here, by its own number.
-    pub fn new(at: At) -> Place {
-        Place { at, unsure: false, news: None, node: 0, told: [1, 0, 0, 0] }
+    pub fn new(at: At) -> KernelDir {
+        KernelDir { at, unsure: false, news: None, node: 0, lookups: [1, 0, 0, 0] }
     }
 
     /// The kernel asks for this node of it by number.
-    pub fn numbered(node: u8) -> Place {
-        let mut told = [0; NODES as usize];
-        told[usize::from(node % NODES)] = 1;
-        Place { node: node % NODES, told, ..Place::new(At::unknown()) }
+    pub fn numbered(node: u8) -> KernelDir {
+        let mut lookups = [0; NODES as usize];
+        lookups[usize::from(node % NODES)] = 1;
+        KernelDir { node: node % NODES, lookups, ..KernelDir::new(At::unknown()) }
     }
 
     /// The kernel is told of the node that it asks for by number once more.
     pub fn tell_node(&mut self, node: u8) {
-        self.told[usize::from(node % NODES)] += 1;
+        self.lookups[usize::from(node % NODES)] += 1;
     }
 
     /// Whether the kernel may have several nodes of it.
     pub fn is_several(&self) -> bool {
-        self.told.iter().filter(|times| **times > 0).count() > 1
+        self.lookups.iter().filter(|times| **times > 0).count() > 1
     }
 
     /// Whether the kernel has forgotten all of it.
     pub fn is_forgotten(&self) -> bool {
-        self.told == [0; NODES as usize]
+        self.lookups == [0; NODES as usize]
     }
 
     /// Nodes that the kernel may have or be told of.
     pub fn nodes(&self) -> [bool; NODES as usize] {
-        let mut nodes = self.told.map(|times| times > 0);
+        let mut nodes = self.lookups.map(|times| times > 0);
         nodes[usize::from(self.node)] = true;
         nodes
     }
 
     /// The kernel is told of it once more: by which node.
     pub fn tell(&mut self) -> u8 {
-        self.told[usize::from(self.node)] += 1;
+        self.lookups[usize::from(self.node)] += 1;
         self.node
     }
 
     /// The kernel has forgotten a node that it was told of so often.
     pub fn forget(&mut self, node: u8, times: u64) {
-        let told = &mut self.told[usize::from(node % NODES)];
-        *told = told.saturating_sub(times);
+        let lookups = &mut self.lookups[usize::from(node % NODES)];
+        *lookups = lookups.saturating_sub(times);
     }
 
     /// The kernel is to get another one.
     pub fn part(&mut self) {
-        let free = (0..NODES).find(|node| self.told[usize::from(*node)] == 0);
+        let free = (0..NODES).find(|node| self.lookups[usize::from(*node)] == 0);
         self.node = free.unwrap_or((self.node + 1) % NODES);
     }
 }

@@ -22,7 +22,7 @@ impl RoomGate {
             if kind.map_or(!tables.is_full(), |kind| tables.admits(kind)) {
                 return Some(Ok(()));
             }
-            self.asked = Some(state.room(kind));
+            self.asked = Some(state.ask_room(kind));
             return None;
         };
         state.completed(ticket).map(|completion| match completion {
