@@ -42,6 +42,10 @@ pub(super) fn why(command: &Command, before: &ClusterState, after: &ClusterState
         Command::PlanMoves { to, .. } => format!("{} joined, and has less than its share", target(before, *to)),
         Command::ReleaseMoves { to, .. } => format!("the next slots planned for {} set out", target(before, *to)),
         Command::CompleteMove { slot, .. } => format!("slot {slot} is wholly on the other server"),
+        Command::CallFailing { target: id, errors } => {
+            format!("{} has found {errors} errors on its disk, which passes its limit", target(before, *id))
+        }
+        Command::ReplaceFailing { target: id, .. } => format!("the disk of {} fails", target(before, *id)),
         Command::NoteOrder(_) | Command::EndOrder { .. } => "an operator's order was written down".to_owned(),
         Command::SetSettings(_)
         | Command::SetKeyRule(_)
@@ -61,7 +65,8 @@ pub(super) fn why(command: &Command, before: &ClusterState, after: &ClusterState
         | Command::AddMember { .. }
         | Command::RemoveMember { .. }
         | Command::MoveSlots { .. }
-        | Command::CancelMoves { .. } => "by an operator's order".to_owned(),
+        | Command::CancelMoves { .. }
+        | Command::Forgive { .. } => "by an operator's order".to_owned(),
     }
 }
 

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use nyala_scrape::Pages;
 use nyala_transport::member::Member;
 use nyala_transport::trace::{self, part};
-use nyala_transport::{Frame, HandshakeConfig, PeerInfo, Reply, Secret, Service};
+use nyala_transport::{Frame, HandshakeConfig, PeerInfo, Reply, Role, Secret, Service};
 use nyala_wire::mgmt::ServiceStats;
 use nyala_wire::storage::{
     ChunkFileId, MAX_IO_BYTES, StorageOp, StorageReply, StorageRequest, blocks_touched, encode_bulk,
@@ -257,7 +257,17 @@ impl StorageService {
             StorageOp::Walk { offset, bytes, verify } => {
                 super::walk::walk(target, WalkAt { file, offset }, bytes, verify).await?
             }
-            StorageOp::List { most } => super::list::list(target, file, most).await?,
+            StorageOp::List { most } => {
+                if peer.role == Role::Client {
+                    target.evacuator.admit(self.member.map().is_failing(id), stamp, Instant::now())?;
+                }
+                let listed = super::list::list(target, file, most).await?;
+                // One file is asked for by who says that it is there still.
+                if peer.role == Role::Client && most > 1 && matches!(listed, StorageReply::Listed { next: None, .. }) {
+                    target.evacuator.ended(Instant::now());
+                }
+                listed
+            }
             op @ StorageOp::Fence { session } => {
                 target.call(Task::Other(file, op)).await?;
                 self.mirrors.fence(target, session).await?;
@@ -309,6 +319,11 @@ impl StorageService {
             *sums.entry(name.to_owned()).or_insert(0) += value;
         }
         sums.extend(self.targets.iter().flat_map(|(id, target)| target.disk_counters(*id)));
+        let map = self.member.map();
+        let failing = self.targets.iter().filter(|(id, _)| map.is_failing(**id));
+        sums.extend(
+            failing.filter_map(|(id, target)| Some((format!("failing.{id}.data_bytes"), target.counted_bytes()?))),
+        );
         sums.extend(self.mirrors.common().figures());
         sums.extend(self.scrubs.counters());
         sums.extend(self.metrics.clients.counters(["requests", "read_bytes", "written_bytes"]));
