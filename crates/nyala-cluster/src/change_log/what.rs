@@ -73,14 +73,13 @@ fn one(before: &ClusterState, event: &Event, after: &ClusterState) -> Option<(Mo
         Event::KeyRuleChanged(key) => neutral(held(after, key)),
         Event::AccessRuleChanged(key, network) => neutral(let_in(after, key, *network)),
         Event::TargetFails(id, fails) => Some(disk(after, *id, *fails)),
-        // Said by what else changed, or of no use to people.
         Event::GroupChanged(..)
         | Event::PrimaryChanged(..)
         | Event::RangeHandedOut(..)
         | Event::SlotMoves(_)
         | Event::SlotStays(_)
         | Event::OrderNoted(_)
-        | Event::OrderEnded(_) => None,
+        | Event::OrderEnded(_) => None, // Said by what else changed, or of no use to people.
     }
 }
 

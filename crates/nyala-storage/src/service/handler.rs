@@ -21,7 +21,7 @@ use nyala_transport::trace::{self, part};
 use nyala_transport::{Frame, HandshakeConfig, PeerInfo, Reply, Role, Secret, Service};
 use nyala_wire::mgmt::ServiceStats;
 use nyala_wire::storage::{
-    ChunkFileId, MAX_IO_BYTES, StorageOp, StorageReply, StorageRequest, blocks_touched, encode_bulk,
+    ChunkFileId, MAX_IO_BYTES, Stamp, StorageOp, StorageReply, StorageRequest, blocks_touched, encode_bulk,
 };
 use nyala_wire::storage_grants::StorageRights;
 use nyala_wire::walk::WalkAt;
@@ -257,17 +257,7 @@ impl StorageService {
             StorageOp::Walk { offset, bytes, verify } => {
                 super::walk::walk(target, WalkAt { file, offset }, bytes, verify).await?
             }
-            StorageOp::List { most } => {
-                if peer.role == Role::Client {
-                    target.evacuator.admit(self.member.map().is_failing(id), stamp, Instant::now())?;
-                }
-                let listed = super::list::list(target, file, most).await?;
-                // One file is asked for by who says that it is there still.
-                if peer.role == Role::Client && most > 1 && matches!(listed, StorageReply::Listed { next: None, .. }) {
-                    target.evacuator.ended(Instant::now());
-                }
-                listed
-            }
+            StorageOp::List { most } => self.list(peer, (id, target), file, most, stamp).await?,
             op @ StorageOp::Fence { session } => {
                 target.call(Task::Other(file, op)).await?;
                 self.mirrors.fence(target, session).await?;
@@ -288,6 +278,27 @@ impl StorageService {
             },
         };
         Ok(Reply::ok(codec::encode(&reply)))
+    }
+
+    /// A page of the list of chunk files; clients get it of a target whose disk fails.
+    async fn list(
+        &self,
+        peer: &PeerInfo,
+        (id, target): (TargetId, &Target),
+        from: ChunkFileId,
+        most: u32,
+        stamp: Option<Stamp>,
+    ) -> Result<StorageReply, WireError> {
+        if peer.role != Role::Client {
+            return super::list::list(target, from, most).await;
+        }
+        target.evacuator.admit(self.member.map().is_failing(id), stamp, Instant::now())?;
+        let listed = super::list::list(target, from, most).await?;
+        // One file is asked for by who says that it is there still.
+        if most > 1 && matches!(listed, StorageReply::Listed { next: None, .. }) {
+            target.evacuator.ended(Instant::now());
+        }
+        Ok(listed)
     }
 
     async fn copy(
