@@ -37,6 +37,8 @@ pub struct ClientConfig {
     pub close_delay: Duration,
     /// A file that is to be erasure coded is so long after its last close.
     pub encode_after: Duration,
+    /// How often it is looked whether a storage target's disk fails, which this client then helps to empty; never if absent.
+    pub evacuate_every: Option<Duration>,
     /// How long what was read or looked up may be used again without a delegation; at most 1 s.
     pub cache_time: Duration,
     /// Keep attributes, names and content as long as servers say that they are true; without, for `cache_time`.
@@ -69,6 +71,7 @@ impl ClientConfig {
             max_dirty_age: Duration::from_millis(500),
             close_delay: Duration::from_millis(20),
             encode_after: Duration::from_secs(10),
+            evacuate_every: None,
             cache_time: Duration::from_secs(1),
             delegations: true,
             max_kept_inodes: 100_000,

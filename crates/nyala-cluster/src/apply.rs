@@ -6,6 +6,7 @@ use crate::access_rules;
 use crate::audit;
 use crate::capacity::CapacityLimits;
 use crate::capacity::TargetPool;
+use crate::disk_failure;
 use crate::key_rules;
 use crate::slots::{self, planned};
 use crate::states::{TargetState, next, trigger_for};
@@ -74,6 +75,9 @@ impl ClusterState {
             Command::RemoveAccessRule { key, network } => access_rules::remove(self, &key, network),
             Command::NoteOrder(order) => audit::note_order(self, order),
             Command::EndOrder { number, outcome } => audit::end_order(self, number, outcome),
+            Command::CallFailing { target, errors } => disk_failure::call_failing(self, target, errors),
+            Command::Forgive { target, errors } => disk_failure::forgive(self, target, errors),
+            Command::ReplaceFailing { group, target, by } => disk_failure::replace(self, group, target, by),
         }
     }
 

@@ -294,6 +294,39 @@ pub enum Command {
         #[n(1)]
         network: Option<Network>,
     },
+    /// A storage target has found so many errors on its disk that its data is moved to others.
+    #[n(35)]
+    CallFailing {
+        /// The target.
+        #[n(0)]
+        target: TargetId,
+        /// Errors since it was made.
+        #[n(1)]
+        errors: u64,
+    },
+    /// An operator's word that its disk does not fail any more.
+    #[n(36)]
+    Forgive {
+        /// The target.
+        #[n(0)]
+        target: TargetId,
+        /// Errors that it has found so far; they count no more.
+        #[n(1)]
+        errors: u64,
+    },
+    /// A target takes the place of a member whose disk fails.
+    #[n(37)]
+    ReplaceFailing {
+        /// The group.
+        #[n(0)]
+        group: GroupId,
+        /// The member.
+        #[n(1)]
+        target: TargetId,
+        /// A target without data.
+        #[n(2)]
+        by: TargetId,
+    },
 }
 
 /// A service and its targets, as it registers.

@@ -101,4 +101,7 @@ pub enum Event {
     /// Clients of this key, or of any (`*`), from a network or anywhere, are held to something else.
     #[n(28)]
     AccessRuleChanged(#[n(0)] String, #[n(1)] Option<Network>),
+    /// A target's disk fails, or another target is to take its place, or it does not fail any more.
+    #[n(29)]
+    TargetFails(#[n(0)] TargetId, #[n(1)] bool),
 }

@@ -58,8 +58,9 @@ mod tests {
     fn format_1_is_read() {
         // The same without its last fields.
         let mut old = ClusterState::default().encode();
-        assert_eq!(old[HEADER_BYTES..HEADER_BYTES + 2], [0x98, 25]);
-        assert_eq!((old.remove(HEADER_BYTES), old.pop(), old.pop(), old.pop()), (0x98, Some(0x80), Some(0), Some(0)));
+        assert_eq!(old[HEADER_BYTES..HEADER_BYTES + 2], [0x98, 27]);
+        assert_eq!((old.remove(HEADER_BYTES), old.pop(), old.pop()), (0x98, Some(0x80), Some(0x80)));
+        assert_eq!((old.pop(), old.pop(), old.pop()), (Some(0x80), Some(0), Some(0)));
         assert_eq!((old.pop(), old.pop(), old.pop(), old.pop()), (Some(0x80), Some(0x80), Some(0x80), Some(0x80)));
         assert_eq!((old.pop(), old.pop(), old.pop()), (Some(0), Some(0x80), Some(0x80)));
         assert_eq!((old.pop(), old.pop(), old.pop()), (Some(0), Some(0x80), Some(0)));

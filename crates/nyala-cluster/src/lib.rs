@@ -18,6 +18,7 @@ pub mod audit;
 pub mod capacity;
 pub mod change_log;
 pub mod command;
+mod disk_failure;
 pub mod error;
 pub mod event;
 pub mod failure;

@@ -10,8 +10,12 @@ use nyala_wire::map::{
 };
 use nyala_wire::map::{Group, MemberState};
 use nyala_wire::splitmix::mix;
-use nyala_wire::{NodeId, Pattern, PoolId, Slot, StripePattern, TargetId};
+use nyala_wire::{GroupId, NodeId, Pattern, PoolId, Slot, StripePattern, TargetId};
+use std::collections::BTreeSet;
 use std::ops::Range;
+
+/// The first tier of what runs out of space.
+const EMERGENCY: u8 = 4;
 
 /// Candidates of one storage pool and one class, in two orders.
 #[derive(Clone, Debug, Default)]
@@ -63,9 +67,16 @@ fn tier_of(target: &Target) -> u8 {
     let class = match target.capacity_pool {
         CapacityPool::Normal => 0,
         CapacityPool::Low => 2,
-        CapacityPool::Emergency => 4,
+        CapacityPool::Emergency => EMERGENCY,
     };
     class + u8::from(target.reachability == Reachability::ProbablyOffline)
+}
+
+/// Leaves out what fails, in pools that have something else with room.
+fn spare_failing(candidates: &mut Vec<(PoolId, u8, TargetId, NodeId)>, fails: impl Fn(TargetId) -> bool) {
+    let serves = |(_, tier, id, _): &&(PoolId, u8, TargetId, NodeId)| *tier < EMERGENCY && !fails(*id);
+    let sound: BTreeSet<PoolId> = candidates.iter().filter(serves).map(|candidate| candidate.0).collect();
+    candidates.retain(|(pool, _, id, _)| !sound.contains(pool) || !fails(*id));
 }
 
 /// The slots of each server of the best class, without those on their way.
@@ -82,8 +93,11 @@ impl PlacementTable {
         let storage = map.targets_of(TargetKind::Storage).filter(|t| usable(t));
         let mut candidates: Vec<_> = storage.map(|t| (t.pool, tier_of(t), t.id, t.node)).collect();
         candidates.sort_unstable();
+        spare_failing(&mut candidates, |target| map.is_failing(target));
         let mut groups: Vec<_> = map.groups.iter().filter_map(|group| candidate(map, group)).collect();
         groups.sort_unstable();
+        let fails = |group: &Group| group.members.iter().any(|member| map.is_failing(*member));
+        spare_failing(&mut groups, |id| map.group(GroupId(id.0)).is_some_and(fails));
         let (tiers, groups) = (by_pool(&candidates), by_pool(&groups));
         let works_on = |server| Some((server, map.server_target(server)?));
         let meta: Vec<_> = map.metadata_servers().filter_map(works_on).filter(|(_, t)| usable(t)).collect();

@@ -2,6 +2,7 @@
 
 //! Removal of nodes, targets and pools: only what nobody uses any more. Removing what is not there is done already.
 
+use crate::disk_failure;
 use crate::{ClusterError, ClusterState, DEFAULT_POOL, Event};
 use nyala_wire::map::{Reachability, TargetKind};
 use nyala_wire::{NodeId, PoolId, TargetId};
@@ -50,6 +51,7 @@ impl ClusterState {
         self.emptied.retain(|server| *server != id);
         self.arrived.retain(|server| *server != id);
         self.planned.retain(|plan| plan.to != id);
+        disk_failure::forget(self, id);
         if let Err(at) = self.retired.binary_search(&id) {
             self.retired.insert(at, id);
         }

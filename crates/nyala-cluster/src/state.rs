@@ -9,7 +9,9 @@ use minicbor::{Decode, Encode};
 use nyala_wire::access_rules::AccessRule;
 use nyala_wire::audit::AuditRecord;
 use nyala_wire::key_rules::KeyRule;
-use nyala_wire::map::{CapacityPool, ClusterMap, Group, Node, PlannedMoves, Pool, Reachability, Role, Settings};
+use nyala_wire::map::{
+    CapacityPool, ClusterMap, FailingTarget, Group, Node, PlannedMoves, Pool, Reachability, Role, Settings,
+};
 use nyala_wire::map::{SlotMove, SlotRange, Target, TargetKind};
 use nyala_wire::{ClusterId, MapVersion, NodeId, PoolId, TargetId};
 use std::net::SocketAddr;
@@ -107,6 +109,14 @@ pub struct ClusterState {
     #[n(24)]
     #[cbor(default)]
     pub access_rules: Vec<AccessRule>,
+    /// Storage targets whose disks fail, by id.
+    #[n(25)]
+    #[cbor(default)]
+    pub failing: Vec<FailingTarget>,
+    /// Errors of targets that an operator has forgiven, by id: they do not count any more.
+    #[n(26)]
+    #[cbor(default)]
+    pub forgiven: Vec<FailingTarget>,
 }
 
 /// A registered service.
@@ -194,6 +204,16 @@ impl ClusterState {
         self.targets.binary_search_by_key(&id, |t| t.id).ok().map(|at| &self.targets[at])
     }
 
+    /// What is known of a target whose disk fails.
+    pub fn failing(&self, target: TargetId) -> Option<&FailingTarget> {
+        self.failing.iter().find(|failing| failing.target == target)
+    }
+
+    /// Errors of a target that an operator has forgiven.
+    pub fn forgiven(&self, target: TargetId) -> u64 {
+        self.forgiven.iter().find(|forgiven| forgiven.target == target).map_or(0, |forgiven| forgiven.errors)
+    }
+
     /// The ids that a registered service and its targets have, in the order of the request; 0 for a target that was
     /// refused: see [`ClusterState::refusal`].
     pub fn ids_of(&self, register: &RegisterNode) -> Option<(NodeId, Vec<TargetId>)> {
@@ -243,6 +263,7 @@ impl ClusterState {
             planned: self.planned.clone(),
             key_rules: self.key_rules.clone(),
             access_rules: self.access_rules.clone(),
+            failing: self.failing.clone(),
         }
     }
 

@@ -374,7 +374,7 @@ fn the_format_on_disk_stays_as_it_is() {
     down(&mut state, 2);
     let bytes = state.encode();
     let head: Vec<u8> = bytes[..16].to_vec();
-    assert_eq!((bytes.len(), head), (321, vec![78, 89, 67, 83, 3, 0, 0, 0, 49, 1, 0, 0, 23, 34, 29, 174]));
+    assert_eq!((bytes.len(), head), (323, vec![78, 89, 67, 83, 3, 0, 0, 0, 51, 1, 0, 0, 221, 65, 246, 146]));
     let rename = Command::Rename { thing: Thing::Target(TargetId(101)), alias: "fast".into() };
     let hex: String = nyala_wire::codec::encode(&rename).iter().map(|b| format!("{b:02x}")).collect();
     assert_eq!(hex, "82078282018118656466617374");
@@ -470,4 +470,26 @@ fn orders_are_kept_with_their_outcome_within_bounds() {
     assert_eq!((state.orders.len(), state.orders[0].number), (MOST_ORDERS, 2));
     assert_eq!(state.orders[0].what.len(), MAX_TEXT);
     assert_eq!(state.apply(end(1, "done")).unwrap(), [], "it is forgotten");
+}
+
+#[test]
+fn disks_fail_and_are_forgiven_until_their_targets_go() {
+    let mut state = cluster();
+    register(&mut state, &service(Role::Meta, 1, &[11])).unwrap();
+    register(&mut state, &service(Role::Storage, 2, &[21, 22])).unwrap();
+    let (bad, old) = (TargetId(101), state.encode());
+    let call = |target, errors| Command::CallFailing { target, errors };
+    assert!(state.apply(call(TargetId(1), 9)).is_err() && state.apply(call(TargetId(999), 9)).is_err());
+    assert_eq!(state.apply(call(bad, 9)), Ok(vec![Event::TargetFails(bad, true)]));
+    assert_eq!(state.apply(call(bad, 10)), Ok(vec![]), "once");
+    assert!(state.map().is_failing(bad) && !state.map().is_failing(TargetId(102)));
+    assert_eq!(ClusterState::decode(&state.encode()).unwrap(), state);
+    assert_eq!(ClusterState::decode(&old).unwrap().failing, []);
+    assert_eq!(state.apply(Command::Forgive { target: TargetId(102), errors: 1 }), Ok(vec![]));
+    assert_eq!(state.apply(Command::Forgive { target: bad, errors: 12 }), Ok(vec![Event::TargetFails(bad, false)]));
+    assert_eq!((state.map().failing, state.forgiven(bad), state.forgiven(TargetId(102))), (vec![], 12, 0));
+    state.apply(call(bad, 80)).unwrap();
+    down(&mut state, 2);
+    state.apply(Command::RemoveTarget { target: bad, content_gone: true }).unwrap();
+    assert_eq!((state.failing.len(), state.forgiven.len()), (0, 0));
 }

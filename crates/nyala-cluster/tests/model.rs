@@ -88,6 +88,11 @@ fn command() -> impl Strategy<Value = Command> {
         3 => (1_u16..3, 100_u16..112).prop_map(|(group, target)| {
             Command::RemoveMember { group: GroupId(group), target: TargetId(target) }
         }),
+        2 => (target(), 0_u64..99).prop_map(|(target, errors)| Command::CallFailing { target, errors }),
+        1 => (target(), 0_u64..99).prop_map(|(target, errors)| Command::Forgive { target, errors }),
+        3 => (1_u16..3, 100_u16..112, 100_u16..112).prop_map(|(group, target, by)| {
+            Command::ReplaceFailing { group: GroupId(group), target: TargetId(target), by: TargetId(by) }
+        }),
         1 => any::<bool>().prop_map(|stopped| Command::StopResync { group: GroupId(1), stopped }),
         3 => (slots(), target()).prop_map(|(slots, to)| Command::MoveSlots { slots, to }),
         1 => slots().prop_map(|slots| Command::CancelMoves { slots }),
@@ -132,6 +137,10 @@ fn check(state: &ClusterState) {
     assert!(unique(state.nodes.iter().map(|n| n.uuid)) && unique(state.targets.iter().map(|t| t.uuid)));
     assert!(unique(state.nodes.iter().map(|n| &n.alias)) && unique(state.targets.iter().map(|t| &t.alias)));
     assert!(unique(state.pools.iter().map(|p| &p.alias)));
+    for list in [&state.failing, &state.forgiven] {
+        assert!(list.is_sorted_by(|a, b| a.target < b.target));
+        assert!(list.iter().all(|entry| state.target(entry.target).is_some()), "of targets that are there");
+    }
     let map = state.map();
     assert_eq!((map.version, map.cluster), (state.version, state.cluster));
     for target in &state.targets {

@@ -3,8 +3,9 @@
 //! Placement: what may be chosen, how evenly, and the test vectors of `docs/decisions/0003-placement.md`.
 
 use nyala_cluster::{PlacementTable, choose_targets, pick_slot};
-use nyala_wire::map::{CapacityPool, ClusterMap, Consistency, Placement, Reachability, SlotRange, Target, TargetKind};
-use nyala_wire::{NodeId, PoolId, Slot, StripePattern, TargetId};
+use nyala_wire::map::{CapacityPool, ClusterMap, Consistency, FailingTarget, Group, MemberState, Placement};
+use nyala_wire::map::{Reachability, SlotRange, Target, TargetKind};
+use nyala_wire::{GroupId, NodeId, Pattern, PoolId, Slot, StripePattern, TargetId};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,6 +30,23 @@ fn grid(nodes: u32, each: u16) -> ClusterMap {
 
 fn pattern(num_targets: u16) -> StripePattern {
     StripePattern { num_targets, ..StripePattern::default() }
+}
+
+fn group(id: u16, a: u16, b: u16, state: MemberState) -> Group {
+    Group {
+        id: GroupId(id),
+        kind: TargetKind::Storage,
+        epoch: 1,
+        members: vec![TargetId(a), TargetId(b)],
+        states: vec![MemberState::Good, state],
+        term: 1,
+        since: Default::default(),
+        fencing: vec![],
+        resync_stopped: false,
+        losses: 0,
+        serves: None,
+        full: Vec::new(),
+    }
 }
 
 fn ids(targets: &[TargetId]) -> Vec<u16> {
@@ -204,23 +222,8 @@ proptest! {
 
 #[test]
 fn mirrored_files_get_groups_that_somebody_can_serve() {
-    use nyala_wire::map::{Group, MemberState};
     let mut map = grid(4, 1);
-    let group = |id: u16, a: u16, b: u16, state| Group {
-        id: nyala_wire::GroupId(id),
-        kind: TargetKind::Storage,
-        epoch: 1,
-        members: vec![TargetId(a), TargetId(b)],
-        states: vec![MemberState::Good, state],
-        term: 1,
-        since: Default::default(),
-        fencing: vec![],
-        resync_stopped: false,
-        losses: 0,
-        serves: None,
-        full: Vec::new(),
-    };
-    let mirror = |n| StripePattern { pattern: nyala_wire::Pattern::Mirror, ..pattern(n) };
+    let mirror = |n| StripePattern { pattern: Pattern::Mirror, ..pattern(n) };
     let choose = |map: &ClusterMap| {
         let mut got = ids(&choose_targets(map, &mirror(4), Placement::Random, &[], 1, 1));
         got.sort_unstable();
@@ -237,4 +240,37 @@ fn mirrored_files_get_groups_that_somebody_can_serve() {
     map.targets[2].reachability = Reachability::Online;
     let first = ids(&choose_targets(&map, &mirror(1), Placement::RoundRobin, &[], 1, 1));
     assert_eq!(first, [2], "as good as the worst member");
+}
+
+#[test]
+fn what_fails_gets_nothing_while_others_have_room() {
+    let mut map = grid(4, 1);
+    let failing = |target: u16| FailingTarget { target: TargetId(target), errors: 64, replacement: None };
+    map.failing = vec![failing(102)];
+    let chosen = |map: &ClusterMap| {
+        let mut chosen = ids(&choose_targets(map, &pattern(4), Placement::Random, &[], 1, 1));
+        chosen.sort_unstable();
+        chosen
+    };
+    assert_eq!(chosen(&map), [101, 103, 104], "fewer, rather than one that fails");
+    let preferred = choose_targets(&map, &pattern(1), Placement::Random, &[TargetId(102)], 1, 1);
+    assert_ne!(ids(&preferred), [102]);
+    [0, 2, 3].iter().for_each(|at: &usize| map.targets[*at].capacity_pool = CapacityPool::Emergency);
+    assert_eq!(chosen(&map), [101, 102, 103, 104], "nothing else has room");
+    map.targets[0].capacity_pool = CapacityPool::Low;
+    assert_eq!(chosen(&map), [101, 103, 104]);
+    map.failing = (101..105).map(failing).collect();
+    assert_eq!(chosen(&map), [101, 102, 103, 104], "all fail");
+}
+
+#[test]
+fn a_mirror_group_with_a_failing_member_gets_nothing_while_there_is_another() {
+    let mut map = grid(4, 1);
+    map.groups = vec![group(1, 101, 102, MemberState::Good), group(2, 103, 104, MemberState::Good)];
+    map.failing = vec![FailingTarget { target: TargetId(104), errors: 64, replacement: None }];
+    let mirror = StripePattern { pattern: Pattern::Mirror, ..pattern(4) };
+    let chosen = |map: &ClusterMap| ids(&choose_targets(map, &mirror, Placement::Random, &[], 1, 1));
+    assert_eq!(chosen(&map), [1]);
+    map.groups.remove(0);
+    assert_eq!(chosen(&map), [2]);
 }

@@ -8,6 +8,7 @@
 //! the rest.
 
 use crate::core::{Core, Refusal};
+use crate::evacuation::forgive;
 use nyala_cluster::{ClusterError, Command, GroupRequest, MemberAt, Thing, Trigger, plan_groups};
 use nyala_wire::map::{Consistency, Role};
 use nyala_wire::mgmt::GroupOrder;
@@ -32,7 +33,10 @@ pub(crate) async fn carry_out(core: &Core, order: GroupOrder) -> Result<(), Refu
             let epoch = known(core, group)?;
             Command::Failover(MemberAt { group, epoch, target })
         }
-        GroupOrder::Declare { target, consistency } => declare(target, consistency),
+        GroupOrder::Declare { target, consistency } => {
+            forgive(core, target, consistency).await?;
+            declare(target, consistency)
+        }
         GroupOrder::AddMember { group, target } => Command::AddMember { group, target },
         GroupOrder::RemoveMember { group, target } => Command::RemoveMember { group, target },
         GroupOrder::RemoveTarget { target, content_gone } => {

@@ -25,6 +25,7 @@ mod core;
 mod counters;
 mod directory;
 mod error;
+mod evacuation;
 #[doc(hidden)]
 pub mod fuzzing;
 mod groups;

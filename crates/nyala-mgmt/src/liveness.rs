@@ -7,6 +7,7 @@
 //! hears of that from [`Core::write`], and names it again.
 
 use crate::core::Core;
+use crate::evacuation::evacuate;
 use crate::probe;
 use nyala_cluster::leader::Probe;
 use nyala_cluster::{Command, LeaderState, NodeRecord};
@@ -48,6 +49,7 @@ pub(crate) async fn watch_over(core: &Arc<Core>) {
             sort_into_pools(core).await;
         }
         rebalance(core, now_ms).await;
+        evacuate(core).await;
         // Proposals wait for the disk; that is no standstill of ours, heartbeats were taken in meanwhile.
         before_ms = monotonic_ms();
     }

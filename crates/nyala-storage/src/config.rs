@@ -45,9 +45,14 @@ pub struct StorageConfig {
     pub metrics: Option<SocketAddr>,
     /// How the service scrubs its targets by itself.
     pub scrub: ScrubConfig,
+    /// A target whose disk has made so many errors lately is called failing, and its data moves to others; 0: never.
+    pub evacuate_errors: u64,
     /// Requests that take at least so long are logged; zero: none are.
     pub slow_operation: Duration,
 }
+
+/// Errors of a disk, within about a month, after which its target is emptied, unless that is set.
+pub const EVACUATE_ERRORS: u64 = 64;
 
 /// How a storage service scrubs its targets by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +137,7 @@ impl StorageConfig {
             sync_idle: Duration::from_secs(4),
             metrics: None,
             scrub: ScrubConfig::default(),
+            evacuate_errors: EVACUATE_ERRORS,
             slow_operation: SlowOperations::ABOVE,
         }
     }

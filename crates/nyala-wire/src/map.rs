@@ -3,12 +3,14 @@
 //! The cluster map: what everybody outside management sees of the cluster state.
 
 pub mod addresses;
+mod failing;
 
 use crate::access_rules::AccessRule;
 use crate::ids::{ClusterId, GroupId, MapVersion, NodeId, PoolId, Slot, TargetId};
 use crate::key_rules::KeyRule;
-pub use crate::slot_orders::{PlannedMoves, Rebalance};
+pub use crate::slot_orders::{PlannedMoves, Rebalance, SlotMove};
 use crate::stripe::StripePattern;
+pub use failing::FailingTarget;
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -287,26 +289,6 @@ pub struct SlotRange {
     pub target: TargetId,
 }
 
-/// A slot that is to be served by another metadata server. Its rows are copied while it is in use; then, in one step, the other one serves it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
-pub struct SlotMove {
-    /// The slot.
-    #[n(0)]
-    pub slot: Slot,
-    /// The metadata server that serves it until the move is complete.
-    #[n(1)]
-    pub from: TargetId,
-    /// The metadata server that serves it afterwards.
-    #[n(2)]
-    pub to: TargetId,
-    /// Number of the present attempt to copy it, which no other attempt of any move has; that of the order before the first.
-    #[n(3)]
-    pub attempt: u64,
-    /// The run of `from` that makes this attempt; 0 before the first.
-    #[n(4)]
-    pub run: u64,
-}
-
 /// Settings that the whole cluster shares.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
 pub struct Settings {
@@ -397,9 +379,19 @@ pub struct ClusterMap {
     #[cbor(default)]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub access_rules: Vec<AccessRule>,
+    /// Storage targets whose disks fail, by id: new data goes elsewhere, and what they hold moves away.
+    #[n(13)]
+    #[cbor(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failing: Vec<FailingTarget>,
 }
 
 impl ClusterMap {
+    /// Whether a target's disk fails.
+    pub fn is_failing(&self, target: TargetId) -> bool {
+        self.failing.iter().any(|failing| failing.target == target)
+    }
+
     /// What the clients of a key are held to, if to anything.
     pub fn key_rule(&self, key: &str) -> Option<&KeyRule> {
         self.key_rules.iter().find(|rule| rule.key == key)

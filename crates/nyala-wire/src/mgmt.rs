@@ -254,6 +254,35 @@ pub struct TargetCapacity {
     #[n(2)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inodes: Option<u64>,
+    /// Of a storage target: bytes of data on it, about, if it can say so.
+    #[n(3)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_bytes: Option<u64>,
+    /// Of a storage target that has found errors of its disk: how many.
+    #[n(4)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors: Option<DiskErrors>,
+}
+
+impl TargetCapacity {
+    /// Of a target that says nothing else.
+    pub fn new(target: TargetId, capacity: Capacity) -> TargetCapacity {
+        TargetCapacity { target, capacity, inodes: None, data_bytes: None, errors: None }
+    }
+}
+
+/// Errors that a storage target has found on its disk: blocks that do not match their checksums, and reads, writes and syncs that failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+pub struct DiskErrors {
+    /// Since the target was made.
+    #[n(0)]
+    pub total: u64,
+    /// Of these, those of the last while.
+    #[n(1)]
+    pub recent: u64,
+    /// With so many recent ones the target is failing, as its service is set; 0: however many there are.
+    #[n(2)]
+    pub limit: u64,
 }
 
 /// A service is alive.

@@ -6,6 +6,26 @@ use crate::ids::{Slot, TargetId};
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
+/// A slot that is to be served by another metadata server. Its rows are copied while it is in use; then, in one step, the other one serves it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+pub struct SlotMove {
+    /// The slot.
+    #[n(0)]
+    pub slot: Slot,
+    /// The metadata server that serves it until the move is complete.
+    #[n(1)]
+    pub from: TargetId,
+    /// The metadata server that serves it afterwards.
+    #[n(2)]
+    pub to: TargetId,
+    /// Number of the present attempt to copy it, which no other attempt of any move has; that of the order before the first.
+    #[n(3)]
+    pub attempt: u64,
+    /// The run of `from` that makes this attempt; 0 before the first.
+    #[n(4)]
+    pub run: u64,
+}
+
 /// How far a metadata server is with a slot that it gives away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum SlotStep {

@@ -210,7 +210,8 @@ pub struct StorageRequest {
     #[n(3)]
     #[cbor(default)]
     pub session: SessionId,
-    /// Which change of its client's it is; absent for what changes nothing, and in mirror groups, whose requests have numbers.
+    /// Which change of its client's it is; absent for what changes nothing, and in mirror groups, whose requests have numbers. With `List` it
+    /// only says which client asks.
     #[n(4)]
     pub stamp: Option<Stamp>,
 }

@@ -12,10 +12,12 @@ use crate::delegation::revocation::Revocations;
 use crate::error::{Error, Result};
 use crate::file::encode_later;
 use crate::file::state::File;
+use crate::maintenance::evacuation;
 use crate::rpc::adopt::note_slots;
 use crate::writeback::owner::Writeback;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::JoinHandle;
 
 /// How often files are looked after.
 const TICK: Duration = Duration::from_millis(100);
@@ -29,7 +31,7 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::System(format!("no runtime: {error}")))?;
     let deferred = Writeback::send_deferred_when_due(Arc::downgrade(&core.writeback));
-    let (weak, stop) = (Arc::downgrade(core), core.ctx.waker());
+    let (weak, stop, evacuate) = (Arc::downgrade(core), core.ctx.waker(), core.ctx.config.evacuate_every);
     let work = move || {
         runtime.block_on(async {
             let watch = tokio::spawn({
@@ -46,6 +48,7 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
                 }
             });
             let closed = tokio::spawn(deferred);
+            let emptying = evacuate.map(|every| tokio::spawn(evacuation::run(weak.clone(), every)));
             loop {
                 tokio::select! {
                     () = tokio::time::sleep(TICK) => {}
@@ -58,6 +61,7 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
             }
             watch.abort();
             closed.abort();
+            emptying.iter().for_each(JoinHandle::abort);
         });
     };
     let thread = std::thread::Builder::new().name("nyala-client".into());

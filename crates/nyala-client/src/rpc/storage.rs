@@ -23,8 +23,8 @@ use nyala_transport::{Frame, Request};
 use nyala_wire::codec::{decode, encode};
 use nyala_wire::slots::Slots;
 use nyala_wire::storage::{
-    BLOCK_BYTES, ChunkFileId, MAX_IO_BYTES, READ_IN_PLACE, ReadHeader, ReadReplyHeader, Stamp, StorageOp, StorageReply,
-    StorageRequest, WriteHeader, WriteReplyHeader, WriteVerifier, decode_bulk, encode_bulk,
+    BLOCK_BYTES, ChunkFileId, ListedFile, MAX_IO_BYTES, READ_IN_PLACE, ReadHeader, ReadReplyHeader, Stamp, StorageOp,
+    StorageReply, StorageRequest, WriteHeader, WriteReplyHeader, WriteVerifier, decode_bulk, encode_bulk,
 };
 use nyala_wire::storage_grants::StorageRights;
 use nyala_wire::{DataLocation, ErrorCode, InodeId, SessionId, TargetId, WireError, message_type};
@@ -389,6 +389,30 @@ impl Cluster {
         let make = || Request::new(message_type::STORAGE, body.clone());
         let frame = self.call_at(what, (chunk.location, &uses), &mut retry, make).await?;
         decode(&frame.body).map_err(Error::server(what))
+    }
+
+    /// What tells this client from others: random, for the life of its process.
+    pub(crate) fn client_id(&self) -> u64 {
+        self.client_id
+    }
+
+    /// Chunk files of a target whose disk fails, from one on, and where the list goes on: for the one client that empties it.
+    pub(crate) async fn list_failing(
+        self: &Arc<Cluster>,
+        target: TargetId,
+        from: ChunkFileId,
+        most: u32,
+    ) -> Result<(Vec<ListedFile>, Option<ChunkFileId>)> {
+        let what = "list the chunk files of a target whose disk fails";
+        let stamp = Some(Stamp { client: self.client_id, ..Stamp::default() });
+        let request = StorageRequest { stamp, ..StorageRequest::new(target, from, StorageOp::List { most }) };
+        let body = Bytes::from(encode(&request));
+        let make = || Request::new(message_type::STORAGE, body.clone());
+        let frame = self.storage_call(what, (target, &[]), &mut Retry::new(what), make).await?;
+        match decode(&frame.body).map_err(Error::server(what))? {
+            StorageReply::Listed { files, next } => Ok((files, next)),
+            _ => Err(unexpected_reply(what)),
+        }
     }
 
     /// The same where the reply is just success.

@@ -72,14 +72,14 @@ fn one(before: &ClusterState, event: &Event, after: &ClusterState) -> Option<(Mo
         Event::MovesPlanned(id) => planned(before, *id, after).map(|what| (Mood::Neutral, what)),
         Event::KeyRuleChanged(key) => neutral(held(after, key)),
         Event::AccessRuleChanged(key, network) => neutral(let_in(after, key, *network)),
-        // Said by what else changed, or of no use to people.
+        Event::TargetFails(id, fails) => Some(disk(after, *id, *fails)),
         Event::GroupChanged(..)
         | Event::PrimaryChanged(..)
         | Event::RangeHandedOut(..)
         | Event::SlotMoves(_)
         | Event::SlotStays(_)
         | Event::OrderNoted(_)
-        | Event::OrderEnded(_) => None,
+        | Event::OrderEnded(_) => None, // Said by what else changed, or of no use to people.
     }
 }
 
@@ -88,6 +88,15 @@ fn planned(before: &ClusterState, id: TargetId, after: &ClusterState) -> Option<
     let of = |state: &ClusterState| state.planned.iter().find(|plan| plan.to == id).map_or(0, |plan| plan.slots.len());
     let slots = of(after);
     (slots > of(before)).then(|| format!("{} is to serve {slots} more slots", target(after, id)))
+}
+
+fn disk(after: &ClusterState, id: TargetId, fails: bool) -> (Mood, String) {
+    let name = target(after, id);
+    match after.failing(id).and_then(|failing| failing.replacement) {
+        Some(by) => (Mood::Neutral, format!("{} is to take the place of {name}, whose disk fails", target(after, by))),
+        None if fails => (Mood::Worse, format!("the disk of {name} fails: its data moves to other targets")),
+        None => (Mood::Better, format!("the disk of {name} is taken to be well again")),
+    }
 }
 
 fn held(after: &ClusterState, key: &str) -> String {

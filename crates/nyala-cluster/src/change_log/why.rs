@@ -4,6 +4,7 @@
 
 use super::what::{node, target};
 use crate::{ClusterState, Command, Trigger};
+use nyala_wire::TargetId;
 use nyala_wire::map::Reachability;
 
 fn heard(name: &str, reachability: Reachability) -> String {
@@ -25,15 +26,7 @@ pub(super) fn why(command: &Command, before: &ClusterState, after: &ClusterState
         Command::SetReachability { node: id, reachability, .. } => heard(&node(before, *id), *reachability),
         Command::SetConsistency { trigger, .. } => content(*trigger).to_owned(),
         Command::SetCapacityPools(_) => "free space passed a limit".to_owned(),
-        Command::MarkNeedsResync { member, by } if member.target == *by => format!(
-            "{} found its own disk failing or its tables damaged, and another member has everything",
-            target(before, *by)
-        ),
-        Command::MarkNeedsResync { member, by } => format!(
-            "the primary, {}, goes on without {}, which did not answer or cannot read what it holds",
-            target(before, *by),
-            target(before, member.target)
-        ),
+        Command::MarkNeedsResync { member, by } => without(before, member.target, *by),
         Command::StartResync(member) => format!("the primary reached {} again", target(before, member.target)),
         Command::MemberResynced(member) => format!("resync of {} is complete", target(before, member.target)),
         Command::Fenced(member) => format!("{} knows that it lost its rights", target(before, member.target)),
@@ -42,6 +35,10 @@ pub(super) fn why(command: &Command, before: &ClusterState, after: &ClusterState
         Command::PlanMoves { to, .. } => format!("{} joined, and has less than its share", target(before, *to)),
         Command::ReleaseMoves { to, .. } => format!("the next slots planned for {} set out", target(before, *to)),
         Command::CompleteMove { slot, .. } => format!("slot {slot} is wholly on the other server"),
+        Command::CallFailing { target: id, errors } => {
+            format!("{} has found {errors} errors on its disk, which passes its limit", target(before, *id))
+        }
+        Command::ReplaceFailing { target: id, .. } => format!("the disk of {} fails", target(before, *id)),
         Command::NoteOrder(_) | Command::EndOrder { .. } => "an operator's order was written down".to_owned(),
         Command::SetSettings(_)
         | Command::SetKeyRule(_)
@@ -61,8 +58,24 @@ pub(super) fn why(command: &Command, before: &ClusterState, after: &ClusterState
         | Command::AddMember { .. }
         | Command::RemoveMember { .. }
         | Command::MoveSlots { .. }
-        | Command::CancelMoves { .. } => "by an operator's order".to_owned(),
+        | Command::CancelMoves { .. }
+        | Command::Forgive { .. } => "by an operator's order".to_owned(),
     }
+}
+
+/// Why a mirror group goes on without a member.
+fn without(before: &ClusterState, member: TargetId, by: TargetId) -> String {
+    if member == by {
+        return format!(
+            "{} found its own disk failing or its tables damaged, and another member has everything",
+            target(before, by)
+        );
+    }
+    format!(
+        "the primary, {}, goes on without {}, which did not answer or cannot read what it holds",
+        target(before, by),
+        target(before, member)
+    )
 }
 
 fn content(trigger: Trigger) -> &'static str {

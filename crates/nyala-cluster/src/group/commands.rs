@@ -6,6 +6,7 @@
 use super::member::{MemberTrigger, next};
 use super::member_at::MemberAt;
 use super::reconcile::{promote, step};
+use crate::disk_failure::is_replaced;
 use crate::{ClusterError, ClusterState, Event};
 use nyala_wire::map::{Group, MemberState};
 use nyala_wire::{GroupId, TargetId};
@@ -37,7 +38,11 @@ impl ClusterState {
         if state == MemberState::Resyncing {
             return Ok(Vec::new());
         }
-        self.in_epoch(at, member.epoch)?;
+        let group = self.in_epoch(at, member.epoch)?;
+        if is_replaced(self, group, member.target) {
+            let reason = format!("target {} leaves mirror group {}: its disk fails", member.target, member.group);
+            return Err(ClusterError::invalid(reason));
+        }
         if self.is_offline(member.target) {
             return Err(ClusterError::invalid(format!("target {} is offline", member.target)));
         }

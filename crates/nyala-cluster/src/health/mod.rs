@@ -5,6 +5,7 @@
 mod disk_group;
 mod disk_times;
 mod disks;
+mod failing;
 mod finding;
 mod groups;
 mod links;
@@ -39,6 +40,7 @@ pub fn findings(map: &ClusterMap, probes: &[Probe]) -> Vec<Finding> {
     let mut all = Vec::new();
     nodes::check(map, probes, &mut all);
     targets::check(map, &mut all);
+    failing::check(map, probes, &mut all);
     scrubs::check(map, probes, &mut all);
     disks::check(map, probes, &mut all);
     stores::check(map, probes, &mut all);

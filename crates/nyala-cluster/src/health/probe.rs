@@ -21,6 +21,8 @@ pub struct Probe {
     pub checksum_errors: Option<u64>,
     /// How the scrubs of its targets are, if it said so.
     pub scrubs: Vec<TargetScrub>,
+    /// Bytes of data that are still on its targets whose disks fail, about.
+    pub left_on_failing: Vec<(TargetId, u64)>,
     /// How long its disks took lately.
     pub disks: Vec<DiskTimes>,
     /// Whether its logs and tables have room.
@@ -48,6 +50,10 @@ impl Probe {
             failed: None,
             checksum_errors: Some(errors.map(|(_, count)| count).sum()),
             scrubs: TargetScrub::among(counters),
+            left_on_failing: counters
+                .iter()
+                .filter_map(|(name, bytes)| Some((failing_target(name)?, *bytes)))
+                .collect(),
             disks: DiskTimes::among(counters),
             stores: StoreCondition::among(counters),
             memory: Memory::among(stats),
@@ -55,6 +61,11 @@ impl Probe {
             slow_operations: counters.iter().find(|(name, _)| name == "slow.lately").map(|(_, count)| *count),
         }
     }
+}
+
+/// The target in the name of a counter `failing.TARGET.data_bytes`.
+fn failing_target(name: &str) -> Option<TargetId> {
+    name.strip_prefix("failing.")?.strip_suffix(".data_bytes")?.parse().ok().map(TargetId)
 }
 
 /// How the scrub of a target is.

@@ -2,6 +2,7 @@
 
 //! What is found, how bad it is, and what to do.
 
+mod failing;
 mod links;
 mod reported;
 
@@ -15,7 +16,7 @@ pub(super) fn node(id: u32, role: Role) -> Node {
     Node { id: NodeId(id), alias: format!("n{id}"), role, addresses, reachability: Reachability::Online }
 }
 
-fn target(id: u16, kind: TargetKind, node: u32) -> Target {
+pub(super) fn target(id: u16, kind: TargetKind, node: u32) -> Target {
     Target {
         id: TargetId(id),
         alias: format!("t{id}"),

@@ -19,6 +19,7 @@
 pub mod addresses;
 pub mod membership;
 
+mod evacuation;
 mod pools;
 mod probes;
 mod rebalance;

@@ -2,6 +2,7 @@
 
 //! The leader's memory of one term, and what it decides from it ([`super`]).
 
+use super::evacuation::Evacuation;
 use super::pools::changes_of_pools;
 use super::probes::{Probe, Probes};
 use super::rebalance::Rebalancer;
@@ -52,6 +53,7 @@ pub struct LeaderState {
     probes: Probes,
     capacities: BTreeMap<TargetId, Capacity>,
     rebalancer: Rebalancer,
+    evacuation: Evacuation,
 }
 
 /// The run that a command calls offline.
@@ -75,6 +77,7 @@ impl LeaderState {
             probes: Probes::default(),
             capacities: BTreeMap::new(),
             rebalancer: Rebalancer::new(now_ms),
+            evacuation: Evacuation::default(),
         }
     }
 
@@ -103,6 +106,7 @@ impl LeaderState {
         let mine = |target| state.target(target).is_some_and(|t| t.node == id);
         for reported in beat.capacities.iter().filter(|reported| mine(reported.target)) {
             self.capacities.insert(reported.target, reported.capacity);
+            self.evacuation.reported(reported);
             reported.inodes.into_iter().for_each(|inodes| self.rebalancer.reported(reported.target, inodes));
         }
         let fencing = state.groups.iter().any(|group| !group.fencing.is_empty());
@@ -191,6 +195,16 @@ impl LeaderState {
     /// The change of capacity pools that is due, if there is one.
     pub fn pools(&self, state: &ClusterState) -> Option<Command> {
         changes_of_pools(state, &self.capacities)
+    }
+
+    /// Which targets' disks fail now, and the next steps towards mirror groups without them.
+    pub fn evacuate(&self, state: &ClusterState) -> Vec<Command> {
+        self.evacuation.due(state, &self.capacities)
+    }
+
+    /// How many errors a storage target has found on its disk, as last reported.
+    pub fn disk_errors(&self, target: TargetId) -> Option<u64> {
+        self.evacuation.errors(target)
     }
 
     /// How many inodes a metadata target has, as last reported.

@@ -183,7 +183,7 @@ fn capacities_are_those_of_the_services_own_targets() {
     let mut leader = LeaderState::new(1, 0);
     let capacity = Capacity { total_bytes: 1 << 50, free_bytes: 1, total_inodes: 1 << 40, free_inodes: 1 };
     let (mine, other) = (state.targets[0].id, TargetId(2));
-    let capacities = [mine, other].map(|target| TargetCapacity { target, capacity, inodes: None }).to_vec();
+    let capacities = [mine, other].map(|target| TargetCapacity::new(target, capacity)).to_vec();
     let beat = Heartbeat { node: NODE, incarnation: 1, map_version: MapVersion(0), capacities };
     leader.heartbeat(&state, &beat, 1, 0);
     assert_eq!(leader.capacities().keys().copied().collect::<Vec<_>>(), [mine]);

@@ -13,6 +13,7 @@ mod delegation_cost;
 mod encoded;
 mod encoded_moves;
 mod entries;
+mod evacuation;
 mod exit_codes;
 mod failures;
 mod fenced;

@@ -36,7 +36,7 @@ fn inode(cluster: &Cluster, path: &Path) -> String {
 }
 
 /// Flips a bit in the only chunk file that a target has of an inode.
-fn flip(target: &Path, inode: &str, offset: u64) {
+pub fn flip(target: &Path, inode: &str, offset: u64) {
     let (_, path) = chunk_files(target, inode).remove(0);
     let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
     let mut byte = [0];

@@ -204,7 +204,8 @@ async fn join(config: &MetaConfig, dir: &OwnDir, secret: Secret, reported: Arc<R
     let (path, id) = (config.dir.clone(), given.clone());
     let capacities = move || {
         let target = TargetId(id.load(Ordering::Relaxed));
-        vec![TargetCapacity { target, capacity: capacity(&path, reported.free()), inodes: reported.inodes() }]
+        let room = capacity(&path, reported.free());
+        vec![TargetCapacity { inodes: reported.inodes(), ..TargetCapacity::new(target, room) }]
     };
     let identity = Identity { cluster, uuid, alias: config.alias.clone() };
     let joined = bootstrap.join(identity, vec![target], capacities).await?;

@@ -5,6 +5,7 @@
 use super::error::{ApiError, ErrorBody, parse, parse_id};
 use super::state::RestState;
 use super::views::{TargetView, targets};
+use crate::evacuation::forgive;
 use crate::groups::declare;
 use axum::Json;
 use axum::body::Bytes;
@@ -34,6 +35,7 @@ pub(super) async fn post(
 ) -> Result<Json<Vec<TargetView>>, ApiError> {
     let target: TargetId = parse_id(&id, "target")?;
     let NewState { consistency } = parse(&body)?;
+    forgive(&state.core, target, consistency).await?;
     state.core.propose(declare(target, consistency)).await?;
     Ok(Json(targets(&state.core, Some(target))))
 }

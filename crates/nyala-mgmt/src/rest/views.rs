@@ -44,6 +44,8 @@ pub(super) struct TargetView {
     /// `normal`, `low` or `emergency`.
     #[schema(value_type = String)]
     pub capacity_pool: CapacityPool,
+    /// Errors that its disk had made when it was called failing; null: it does not fail.
+    pub failing_errors: Option<u64>,
     /// As last reported; null if not heard since the management service started.
     pub capacity: Option<CapacityView>,
     /// Number of slots that it serves (metadata).
@@ -204,6 +206,7 @@ pub(super) fn targets(core: &Core, only: Option<TargetId>) -> Vec<TargetView> {
         reachability: t.state.reachability,
         consistency: t.state.consistency,
         capacity_pool: t.capacity_pool,
+        failing_errors: state.failing(t.id).map(|failing| failing.errors),
         capacity: leader.capacities().get(&t.id).map(|c| CapacityView::from(*c)),
         slots: slots(t.id),
     });

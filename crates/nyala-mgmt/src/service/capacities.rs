@@ -8,9 +8,8 @@ use nyala_wire::mgmt::{MgmtReply, TargetCapacity};
 pub(super) fn handle(core: &Core) -> MgmtReply {
     let leader = core.leader.lock();
     let all = leader.capacities().iter().map(|(target, capacity)| TargetCapacity {
-        target: *target,
-        capacity: *capacity,
         inodes: leader.inodes(*target),
+        ..TargetCapacity::new(*target, *capacity)
     });
     MgmtReply::Capacities(all.collect())
 }

@@ -25,7 +25,7 @@ pub(super) async fn handle(core: &Core, request: &Register) -> Result<MgmtReply,
         .iter()
         .zip(&request.targets)
         .filter(|(target, _)| target.0 != 0)
-        .map(|(target, wanted)| TargetCapacity { target: *target, capacity: wanted.capacity, inodes: None })
+        .map(|(target, wanted)| TargetCapacity::new(*target, wanted.capacity))
         .collect();
     let unserved = register.targets.iter().zip(&targets).filter(|(_, id)| id.0 == 0).map(|(wanted, _)| wanted);
     let refused: Vec<String> = unserved

@@ -20,16 +20,17 @@ pub(super) enum List {
     Bad = tag::BAD_BLOCKS as isize,
 }
 
-/// Puts a block on a list.
-pub(super) fn note(kv: &dyn Table, list: List, file: ChunkFileId, block: u64, crc: u32) -> Result<(), StoreError> {
+/// Puts a block on a list; whether it was not there.
+pub(super) fn note(kv: &dyn Table, list: List, file: ChunkFileId, block: u64, crc: u32) -> Result<bool, StoreError> {
     let (group, slot) = group_of(block);
     let (mut listed, mut value) = (listed(kv, list, file, group)?, Vec::new());
-    if listed.get(slot) != Some(crc) {
+    let is_new = listed.get(slot) != Some(crc);
+    if is_new {
         listed.set(slot, Some(crc));
         listed.encode(&mut value);
         kv.apply(Batch::new().put(group_key(list as u8, file, group), value))?;
     }
-    Ok(())
+    Ok(is_new)
 }
 
 fn listed(kv: &dyn Table, list: List, file: ChunkFileId, group: u32) -> Result<Row, StoreError> {

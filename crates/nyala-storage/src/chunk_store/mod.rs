@@ -42,6 +42,7 @@ mod damage;
 mod data_count;
 mod direct;
 mod disk;
+mod disk_errors;
 mod error;
 mod fence;
 mod fence_list;

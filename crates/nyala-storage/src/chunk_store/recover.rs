@@ -31,6 +31,7 @@ impl ChunkStore {
         options: &ChunkStoreOptions,
     ) -> Result<ChunkStore, ChunkError> {
         let shared = Arc::new(Shared::new(kv, disk, options));
+        shared.errors.begin(&*shared.kv)?;
         let mut report = RecoveryReport::default();
         for (file, _) in shared.list(tag::INTENT)? {
             shared.resolve_file(file)?;

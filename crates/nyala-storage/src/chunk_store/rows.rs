@@ -39,6 +39,8 @@ pub(crate) mod tag {
     pub const LOSSES: u8 = b'L';
     /// How many blocks hold data, about.
     pub const DATA_COUNT: u8 = b'N';
+    /// How many errors the disk has made.
+    pub const DISK_ERRORS: u8 = b'H';
     /// Where the scrub is, and what it found damaged (`crate::service`, `scrub`).
     pub const SCRUB: u8 = b'S';
 }

@@ -7,6 +7,7 @@ use super::counters::{ChunkCounters, Count};
 use super::damage::{List, is_on, note};
 use super::data_count::DataCount;
 use super::disk::{ChunkDisk, ChunkFile};
+use super::disk_errors::DiskErrors;
 use super::error::ChunkError;
 use super::fence::Fences;
 pub(super) use super::rows::group_of;
@@ -85,6 +86,7 @@ pub(super) struct Shared {
     pub fences: Fences,
     pub limit_bytes: Option<u64>,
     pub data: DataCount,
+    pub errors: DiskErrors,
     pub losses: AtomicU32,
 }
 
@@ -101,6 +103,7 @@ impl Shared {
             fences: Fences::default(),
             limit_bytes: options.limit_bytes,
             data: DataCount::default(),
+            errors: DiskErrors::default(),
             losses: AtomicU32::new(0),
         }
     }
@@ -127,9 +130,13 @@ impl Shared {
         let (group, slot) = group_of(block);
         // It stays damaged when the machine dies.
         let crc = self.row(file, group).ok().and_then(|row| row.get(slot));
-        let noted = crc.map_or(Ok(()), |crc| note(&*self.kv, List::Found, file, block, crc));
-        if let Err(error) = noted {
-            tracing::warn!(target_id = %self.label, file = %file_name(file), offset, %error, "damage cannot be noted");
+        let noted = crc.map_or(Ok(false), |crc| note(&*self.kv, List::Found, file, block, crc));
+        match noted {
+            Ok(true) => self.errors.damaged(&*self.kv),
+            Ok(false) => {}
+            Err(error) => {
+                tracing::warn!(target_id = %self.label, file = %file_name(file), offset, %error, "damage cannot be noted");
+            }
         }
         ChunkError::Checksum { file, offset }
     }
@@ -146,6 +153,7 @@ impl Shared {
         let error = ChunkError::io(operation, file, cause);
         if let ChunkError::Io { cause, .. } = &error {
             self.counters.add(Count::IoErrors, 1);
+            self.errors.failed(&*self.kv, file, cause);
             tracing::error!(target_id = %self.label, file = %file_name(file), operation, error = %cause, "disk error");
         }
         error
@@ -231,6 +239,11 @@ impl ChunkStore {
     /// that was made by a build that did not count.
     pub fn data_bytes(&self) -> Option<u64> {
         self.shared.data.known_bytes()
+    }
+
+    /// Errors that its disk has made in all, and recently.
+    pub fn disk_errors(&self) -> (u64, u64) {
+        self.shared.errors.counts()
     }
 
     /// A whole scrub has compared so many bytes with their checksums.

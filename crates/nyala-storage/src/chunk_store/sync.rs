@@ -129,6 +129,7 @@ impl ChunkWorker {
                 dirty.failed = true;
                 batch.put(file_key(tag::UNSYNCED, item.file), SYNC_FAILED);
                 self.shared.counters.add(Count::SyncErrors, 1);
+                self.shared.errors.failed(&*self.shared.kv, item.file, &error);
                 tracing::error!(target_id = %self.shared.label, file = %file_name(item.file), %error,
                     "sync failed: unsynced data of this chunk file may be lost; check the disk");
                 first_error.get_or_insert_with(|| failed(item.file, Some(error)));

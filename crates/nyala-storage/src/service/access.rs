@@ -126,8 +126,11 @@ impl Asker {
                 only(server || self.role == Role::Cli, "only metadata services and operators remove chunk files")
             }
             StorageOp::Fence { .. } => only(self.role == Role::Meta, "only metadata services fence sessions"),
-            StorageOp::Walk { .. } | StorageOp::List { .. } => {
-                only(self.role == Role::Cli, "only an operator looks through all chunk files")
+            StorageOp::Walk { .. } => only(self.role == Role::Cli, "only an operator looks through all chunk files"),
+            // A client that may use every file empties a target whose disk fails: `evacuator`.
+            StorageOp::List { .. } => {
+                let empties = self.role == Role::Client && !self.shows() && self.writes().is_ok();
+                only(self.role == Role::Cli || empties, "only an operator lists all chunk files")
             }
         }
     }

@@ -18,10 +18,10 @@ use bytes::Bytes;
 use nyala_scrape::Pages;
 use nyala_transport::member::Member;
 use nyala_transport::trace::{self, part};
-use nyala_transport::{Frame, HandshakeConfig, PeerInfo, Reply, Secret, Service};
+use nyala_transport::{Frame, HandshakeConfig, PeerInfo, Reply, Role, Secret, Service};
 use nyala_wire::mgmt::ServiceStats;
 use nyala_wire::storage::{
-    ChunkFileId, MAX_IO_BYTES, StorageOp, StorageReply, StorageRequest, blocks_touched, encode_bulk,
+    ChunkFileId, MAX_IO_BYTES, Stamp, StorageOp, StorageReply, StorageRequest, blocks_touched, encode_bulk,
 };
 use nyala_wire::storage_grants::StorageRights;
 use nyala_wire::walk::WalkAt;
@@ -257,7 +257,7 @@ impl StorageService {
             StorageOp::Walk { offset, bytes, verify } => {
                 super::walk::walk(target, WalkAt { file, offset }, bytes, verify).await?
             }
-            StorageOp::List { most } => super::list::list(target, file, most).await?,
+            StorageOp::List { most } => self.list(peer, (id, target), file, most, stamp).await?,
             op @ StorageOp::Fence { session } => {
                 target.call(Task::Other(file, op)).await?;
                 self.mirrors.fence(target, session).await?;
@@ -278,6 +278,27 @@ impl StorageService {
             },
         };
         Ok(Reply::ok(codec::encode(&reply)))
+    }
+
+    /// A page of the list of chunk files; clients get it of a target whose disk fails.
+    async fn list(
+        &self,
+        peer: &PeerInfo,
+        (id, target): (TargetId, &Target),
+        from: ChunkFileId,
+        most: u32,
+        stamp: Option<Stamp>,
+    ) -> Result<StorageReply, WireError> {
+        if peer.role != Role::Client {
+            return super::list::list(target, from, most).await;
+        }
+        target.evacuator.admit(self.member.map().is_failing(id), stamp, Instant::now())?;
+        let listed = super::list::list(target, from, most).await?;
+        // One file is asked for by who says that it is there still.
+        if most > 1 && matches!(listed, StorageReply::Listed { next: None, .. }) {
+            target.evacuator.ended(Instant::now());
+        }
+        Ok(listed)
     }
 
     async fn copy(
@@ -309,6 +330,11 @@ impl StorageService {
             *sums.entry(name.to_owned()).or_insert(0) += value;
         }
         sums.extend(self.targets.iter().flat_map(|(id, target)| target.disk_counters(*id)));
+        let map = self.member.map();
+        let failing = self.targets.iter().filter(|(id, _)| map.is_failing(**id));
+        sums.extend(
+            failing.filter_map(|(id, target)| Some((format!("failing.{id}.data_bytes"), target.counted_bytes()?))),
+        );
         sums.extend(self.mirrors.common().figures());
         sums.extend(self.scrubs.counters());
         sums.extend(self.metrics.clients.counters(["requests", "read_bytes", "written_bytes"]));

@@ -24,6 +24,7 @@
 //! - The service dies: see [`crate::chunk_store`]. An orderly stop ends what is queued, syncs and says goodbye.
 
 mod access;
+mod evacuator;
 mod exports;
 mod far_sets;
 mod handler;

@@ -23,7 +23,7 @@ use nyala_transport::member::{Bootstrap, Identity, Joined, Member, ServiceRole};
 use nyala_transport::trace::SlowOperations;
 use nyala_transport::{HandshakeConfig, MemoryBudget, Role, Secret, Server, ServerOptions, TransportError};
 use nyala_wire::map::TargetKind;
-use nyala_wire::mgmt::{RegisterTarget, TargetCapacity};
+use nyala_wire::mgmt::RegisterTarget;
 use nyala_wire::{ClusterId, TargetId};
 use std::collections::HashMap;
 use std::future::Future;
@@ -270,12 +270,11 @@ async fn join(
         RegisterTarget { uuid, id, alias, kind: TargetKind::Storage, capacity, losses, spare: false }
     };
     let served = targets.served.clone();
+    let limit = config.evacuate_errors;
     let capacities = move || {
         // Until they are registered there is nothing to say about them, nor about those that management refuses.
         let served = served.get().into_iter().flat_map(|served| served.iter());
-        served
-            .map(|(target, found)| TargetCapacity { target: *target, capacity: found.capacity(), inodes: None })
-            .collect()
+        served.map(|(target, found)| found.report(*target, limit)).collect()
     };
     let identity = Identity { cluster: targets.cluster, uuid: node.identity.uuid, alias: config.alias.clone() };
     let register = targets.opened.iter().map(register_target).collect();

@@ -5,6 +5,7 @@
 //! **Failure model.** See the parent module and [`crate::chunk_store`]. The directory is locked as long as this lives.
 //! Removals that fail are tried again; their record survives everything.
 
+use super::evacuator::Evacuator;
 use super::mirror_rows::{Persisted, RowLog};
 use super::queue::{Message, Outcome, Queue, Task};
 use super::target_parts::{self, Parts};
@@ -20,7 +21,7 @@ use nyala_metrics::Snapshot;
 use nyala_replica::Row;
 use nyala_store::Store;
 use nyala_transport::trace::part;
-use nyala_wire::mgmt::Capacity;
+use nyala_wire::mgmt::{Capacity, DiskErrors, TargetCapacity};
 use nyala_wire::storage::{ChunkFileId, WriteVerifier};
 use nyala_wire::{ClusterId, GroupId, SessionId, TargetId, WireError};
 use parking_lot::{Mutex, MutexGuard};
@@ -51,6 +52,8 @@ pub struct Target {
     others: Mutex<Vec<JoinHandle<()>>>,
     /// Of its drive set, if it lies on one.
     upkeep: Option<Arc<Upkeep>>,
+    /// The client that empties it, as its disk fails.
+    pub(super) evacuator: Evacuator,
 }
 
 /// A share of the chunk files: their worker, and the queue of the thread that may block with it.
@@ -112,8 +115,21 @@ impl Target {
         let (shards, helpers, store) = (Vec::new(), Mutex::new(None), Arc::new(store));
         let (threads, others) = (Mutex::default(), Mutex::default());
         let limit_bytes = spec.limit_bytes;
-        let mut target =
-            Target { dir, alias, wished_id, limit_bytes, store, kv, shards, helpers, workers: threads, others, upkeep };
+        let evacuator = Evacuator::default();
+        let mut target = Target {
+            dir,
+            alias,
+            wished_id,
+            limit_bytes,
+            store,
+            kv,
+            shards,
+            helpers,
+            workers: threads,
+            others,
+            upkeep,
+            evacuator,
+        };
         target.start(workers.max(1), sync_idle, open_files)?;
         Ok(target)
     }
@@ -239,6 +255,13 @@ impl Target {
     /// About how many bytes of data are on it, if it knows that.
     pub(super) fn counted_bytes(&self) -> Option<u64> {
         self.store.data_bytes()
+    }
+
+    /// What it reports to management, as `id`; with `limit` recent errors of its disk it fails.
+    pub(super) fn report(&self, id: TargetId, limit: u64) -> TargetCapacity {
+        let (total, recent) = self.store.disk_errors();
+        let errors = (total > 0).then_some(DiskErrors { total, recent, limit });
+        TargetCapacity { data_bytes: self.counted_bytes(), errors, ..TargetCapacity::new(id, self.capacity()) }
     }
 
     /// A scrub has compared all of it, so many bytes.

@@ -121,6 +121,7 @@ fn structures_have_their_fields() {
     structures!(nyala_wire::link_test::LinkTestRequest, nyala_wire::link_test::LinkTestReply);
     structures!(
         ClusterMap,
+        FailingTarget,
         Group,
         Node,
         PlannedMoves,
@@ -131,6 +132,7 @@ fn structures_have_their_fields() {
         SlotRange,
         Target,
         Capacity,
+        DiskErrors,
         TargetCapacity
     );
     structures!(Commit, EntryInfo, EntryReply, FileReply, InlineContent, ListedEntry, Listing, MetaRequest, NewEntry);

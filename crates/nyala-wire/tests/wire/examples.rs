@@ -225,7 +225,7 @@ fn mgmt() -> [(&'static str, Vec<u8>); 3] {
         node: NodeId(3),
         incarnation: 0xabcd,
         map_version: MapVersion(12),
-        capacities: vec![TargetCapacity { target: TargetId(101), capacity, inodes: None }],
+        capacities: vec![TargetCapacity::new(TargetId(101), capacity)],
     };
     let lease = MgmtReply::Lease { lease_ms: 3000, map_version: MapVersion(12) };
     [
@@ -267,5 +267,6 @@ fn map() -> ClusterMap {
         planned: Vec::new(),
         key_rules: Vec::new(),
         access_rules: Vec::new(),
+        failing: Vec::new(),
     }
 }

@@ -7,7 +7,7 @@ use crate::tape::{Sample, Tape};
 use minicbor::Encode;
 use nyala_wire::busiest::{BusiestReply, BusiestRequest, NamesReply, NamesRequest};
 use nyala_wire::check::{Fact, ScanReply, ScanRequest, ServerFact};
-use nyala_wire::codec::encode;
+use nyala_wire::codec::{decode, encode};
 use nyala_wire::drive::{DriveEffect, DriveOrder, DriveReply, DriveRequest};
 use nyala_wire::host_report::{HostReportReply, HostReportRequest};
 use nyala_wire::link_test::{LinkTestReply, LinkTestRequest};
@@ -103,4 +103,21 @@ fn messages_stay_as_they_are() {
              PROTOCOL_VERSION; if that is so, take over {path}.\nnow: {changed:#?}\npinned: {gone:#?}"
         );
     }
+}
+
+/// A heartbeat and a map as builds sent them that knew nothing of disks that fail.
+#[test]
+fn older_heartbeats_and_maps_are_read() {
+    let bytes = |hex: &str| -> Vec<u8> {
+        (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+    };
+    let beat: MgmtRequest = decode(&bytes("82028184010203828304840506070809830a840b0c0d0e0f")).unwrap();
+    let MgmtRequest::Heartbeat(beat) = beat else { panic!("{beat:?}") };
+    let said: Vec<_> = beat.capacities.iter().map(|one| (one.inodes.is_some(), one.data_bytes, one.errors)).collect();
+    assert_eq!(said, [(true, None, None), (true, None, None)]);
+    let now = ClusterMap::default();
+    let mut older = encode(&now);
+    assert_eq!((older[0], older.pop()), (0x8e, Some(0x80)), "14 fields, the last one an empty list");
+    older[0] = 0x8d;
+    assert_eq!(decode::<ClusterMap>(&older), Ok(now));
 }

@@ -9,12 +9,14 @@ use nyala_wire::drive::DriveObject;
 use nyala_wire::key_rules::{IdRange, KeyRule, Squash};
 use nyala_wire::link_test::{LinkTestReply, LinkTestRequest};
 use nyala_wire::map::{
-    CapacityPool, ClusterMap, Consistency, Group, MemberState, Node, Placement, PlannedMoves, Pool, Reachability,
-    Rebalance, Role, Settings, SlotMove, SlotRange, Target, TargetKind,
+    CapacityPool, ClusterMap, Consistency, FailingTarget, Group, MemberState, Node, Placement, PlannedMoves, Pool,
+    Reachability, Rebalance, Role, Settings, SlotMove, SlotRange, Target, TargetKind,
 };
 use nyala_wire::meta::Want;
 use nyala_wire::meta_tx::TxId;
-use nyala_wire::mgmt::{Capacity, LinkReport, LinkState, RecallReport, ServiceStats, TargetCapacity, UnansweredRecall};
+use nyala_wire::mgmt::{
+    Capacity, DiskErrors, LinkReport, LinkState, RecallReport, ServiceStats, TargetCapacity, UnansweredRecall,
+};
 use nyala_wire::storage::ChunkFileId;
 use nyala_wire::storage_grants::{StorageGrant, StorageRights};
 use nyala_wire::subtree_proofs::{InodeProof, Proven};
@@ -79,7 +81,8 @@ structures! {
     Capacity { total_bytes, free_bytes, total_inodes, free_inodes }
     ChunkFileId { inode, index }
     ErasureCode { data, parity }
-    ClusterMap { version, cluster, nodes, targets, groups, pools, slots, settings, moves, emptied, planned, key_rules, access_rules }
+    ClusterMap { version, cluster, nodes, targets, groups, pools, slots, settings, moves, emptied, planned, key_rules, access_rules, failing }
+    FailingTarget { target, errors, replacement }
     AccessRule { rule, network, subtree, admit }
     Subtree { inode, path }
     InodeProof { inode, proof }
@@ -108,7 +111,8 @@ structures! {
     SlotRange { first, count, target }
     StripePattern { pattern, chunk_bytes, num_targets, pool, inline_bytes, code }
     Target { id, alias, kind, node, pool, reachability, consistency, capacity_pool }
-    TargetCapacity { target, capacity, inodes }
+    TargetCapacity { target, capacity, inodes, data_bytes, errors }
+    DiskErrors { total, recent, limit }
     Time { seconds, nanos }
     TxId { coordinator, number }
     WireError { code, message }

@@ -67,6 +67,7 @@ pub const SHOWN: &[(&str, Shape)] = &[
     ("sync-idle", Shape::Number),
     ("scrub-interval", Shape::Number),
     ("scrub-rate", Shape::Number),
+    ("evacuate-errors", Shape::Number),
     ("retry-timeout", Shape::Number),
     ("write-buffer", Shape::Number),
     ("read-cache", Shape::Number),

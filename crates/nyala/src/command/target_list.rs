@@ -10,6 +10,7 @@ use crate::role::block_on;
 use clap::ValueEnum;
 use nyala_wire::PoolId;
 use nyala_wire::map::{ClusterMap, Target, TargetKind};
+use serde::Serialize;
 
 /// Kinds of targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -23,7 +24,7 @@ pub enum KindArg {
 /// Flags of `nyala target list`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct TargetListArgs {
-    /// Show reachability, consistency and capacity pool
+    /// Show reachability, consistency, capacity pool, and whether its disk fails
     #[arg(long)]
     pub state: bool,
     /// Only these
@@ -31,6 +32,23 @@ pub struct TargetListArgs {
     pub kind: Option<KindArg>,
     #[command(flatten)]
     cluster: ClusterArgs,
+}
+
+/// A target as programs read it.
+#[derive(Serialize)]
+struct ListedTarget<'a> {
+    #[serde(flatten)]
+    target: &'a Target,
+    /// Errors that its disk had made when it was called failing; absent: it does not fail.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failing_errors: Option<u64>,
+}
+
+impl ListedTarget<'_> {
+    fn of<'a>(map: &ClusterMap, target: &'a Target) -> ListedTarget<'a> {
+        let failing = map.failing.iter().find(|failing| failing.target == target.id);
+        ListedTarget { target, failing_errors: failing.map(|failing| failing.errors) }
+    }
 }
 
 impl From<KindArg> for TargetKind {
@@ -53,13 +71,18 @@ pub fn run(args: TargetListArgs, output: Output) -> Outcome {
     let map = block_on(async { args.cluster.find()?.map().await })?;
     let fits = |target: &&Target| args.kind.is_none_or(|kind| kind.fits(target.kind));
     let targets: Vec<Target> = map.targets.iter().filter(fits).cloned().collect();
-    show(output, &targets, |targets| table(&map, targets, args.state))
+    let listed: Vec<ListedTarget> = targets.iter().map(|target| ListedTarget::of(&map, target)).collect();
+    show(output, &listed, |_| table(&map, &targets, args.state))
 }
 
 pub(super) fn table(map: &ClusterMap, targets: &[Target], state: bool) -> String {
     let mut heads = vec!["ID", "TYPE", "ALIAS", "NODE", "POOL"];
     if state {
         heads.extend(["REACHABILITY", "CONSISTENCY", "CAP_POOL"]);
+    }
+    let disks = state && targets.iter().any(|target| map.is_failing(target.id));
+    if disks {
+        heads.push("DISK");
     }
     let mut table = Table::new(&heads);
     for target in targets {
@@ -76,6 +99,9 @@ pub(super) fn table(map: &ClusterMap, targets: &[Target], state: bool) -> String
                 json_name(&target.capacity_pool),
             ]);
         }
+        if disks {
+            row.push(if map.is_failing(target.id) { "failing" } else { "-" }.to_owned());
+        }
         table.row(row);
     }
     table.render()
@@ -84,7 +110,7 @@ pub(super) fn table(map: &ClusterMap, targets: &[Target], state: bool) -> String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nyala_wire::map::{CapacityPool, Consistency, Reachability};
+    use nyala_wire::map::{CapacityPool, Consistency, FailingTarget, Reachability};
     use nyala_wire::{NodeId, TargetId};
 
     #[test]
@@ -99,8 +125,13 @@ mod tests {
             consistency: Consistency::Good,
             capacity_pool: CapacityPool::Low,
         };
-        let map = ClusterMap { targets: vec![target], ..ClusterMap::default() };
+        let mut map = ClusterMap { targets: vec![target], ..ClusterMap::default() };
+        assert!(!table(&map, &map.targets, true).contains("failing"));
+        map.failing = vec![FailingTarget { target: TargetId(101), errors: 64, replacement: None }];
         let text = table(&map, &map.targets, true);
+        assert!(text.contains("failing"), "{text}");
+        let json = serde_json::to_value(ListedTarget::of(&map, &map.targets[0])).unwrap();
+        assert_eq!((json["id"].as_u64(), json["failing_errors"].as_u64()), (Some(101), Some(64)));
         assert!(text.contains("probably-offline") && text.contains("good") && text.contains("low"), "{text}");
         assert!(!table(&map, &map.targets, false).contains("good"));
         assert!(KindArg::Storage.fits(TargetKind::Storage) && !KindArg::Meta.fits(TargetKind::Storage));

@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn what_is_lost_is_counted_as_far_as_known() {
         let capacity = Capacity { total_bytes: 4 << 30, free_bytes: 1 << 30, ..Capacity::default() };
-        let all = [TargetCapacity { target: TargetId(7), capacity, inodes: None }];
+        let all = [TargetCapacity::new(TargetId(7), capacity)];
         assert!(
             warning(TargetId(7), &all).contains("(3g in use when last heard of)"),
             "{}",

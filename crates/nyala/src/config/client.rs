@@ -10,6 +10,10 @@ use nyala_client::ClientConfig;
 use nyala_transport::Secret;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
+
+/// How often a mount looks whether a storage target is to be emptied.
+const EVACUATE_EVERY: Duration = Duration::from_secs(10);
 
 settings! {
     /// Settings of a client.
@@ -68,6 +72,7 @@ impl ClientSettings {
         let mut config = ClientConfig::new(need_mgmt(self.mgmt)?, secret, name);
         config.encrypt = self.encrypt.unwrap_or_default();
         let bytes = |size: Size| usize::try_from(size.0).unwrap_or(usize::MAX);
+        config.evacuate_every = Some(EVACUATE_EVERY);
         if let Some(time) = self.retry_timeout {
             config.retry_timeout = time.0;
         }

@@ -63,6 +63,9 @@ settings! {
         /// Most bytes that are read for it from each target in a second; 0: as fast as it goes [default: 64m]
         #[arg(long, env = "NYALA_STORAGE_SCRUB_RATE", value_name = "SIZE")]
         scrub_rate: Size,
+        /// After so many errors of its disk within a month or two, data is moved away from a target; 0: however many there are [default: 64]
+        #[arg(long, env = "NYALA_STORAGE_EVACUATE_ERRORS", value_name = "N")]
+        evacuate_errors: u64,
         /// Requests that take at least so long are logged with their parts; 0: none are [default: 1s]
         #[arg(long, env = "NYALA_STORAGE_SLOW_OPERATION", value_name = "TIME")]
         slow_operation: Span,
@@ -117,6 +120,9 @@ impl StorageSettings {
             interval: self.scrub_interval.map_or(config.scrub.interval, |interval| interval.0),
             rate: self.scrub_rate.map_or(config.scrub.rate, |rate| rate.0),
         };
+        if let Some(errors) = self.evacuate_errors {
+            config.evacuate_errors = errors;
+        }
         if let Some(slow) = self.slow_operation {
             config.slow_operation = slow.0;
         }

@@ -134,9 +134,7 @@ impl Inner {
             MgmtRequest::Capacities => {
                 let capacity = Capacity { total_bytes: 100, free_bytes: 60, total_inodes: 10, free_inodes: 7 };
                 let targets = self.map.targets.iter();
-                MgmtReply::Capacities(
-                    targets.map(|t| TargetCapacity { target: t.id, capacity, inodes: None }).collect(),
-                )
+                MgmtReply::Capacities(targets.map(|t| TargetCapacity::new(t.id, capacity)).collect())
             }
             _ => return Err(ErrorCode::UNKNOWN_MESSAGE.into()),
         };

@@ -72,7 +72,7 @@ impl World {
     }
 
     fn has(&mut self, target: TargetId, inodes: u64) {
-        let capacity = TargetCapacity { target, capacity: Capacity::default(), inodes: Some(inodes) };
+        let capacity = TargetCapacity { inodes: Some(inodes), ..TargetCapacity::new(target, Capacity::default()) };
         let (node, map_version) = (self.state.target(target).unwrap().node, self.state.version);
         let beat = Heartbeat { node, incarnation: 1, map_version, capacities: vec![capacity] };
         self.leader.heartbeat(&self.state, &beat, 1, self.now_ms);

@@ -82,7 +82,7 @@ fn each_operation_is_for_its_roles_and_rules_alone() {
         ("Copy", "cmsa", false),
         ("Repair", "cmsa", true),
         ("Walk", "a", false),
-        ("List", "a", false),
+        ("List", "ca", false),
     ];
     let ops = every_op();
     assert_eq!(ops.len(), table.len());
@@ -103,6 +103,8 @@ fn who_is_refused_may_nothing_and_who_is_kept_to_a_directory_has_to_prove() {
         assert_eq!(refused.message(message_type).map_err(|error| error.code), Err(ErrorCode::ACCESS));
     }
     let kept = Asker { root: Some(InodeId(9)), ..asker(Role::Client, false) };
+    let (list, free) = (StorageOp::List { most: 1 }, asker(Role::Client, false));
+    assert!(free.op(&list).is_ok() && kept.op(&list).is_err(), "who may use every file may empty a target");
     let code = |asker: Asker, rights| asker.uses(&Shown::default(), InodeId(5), rights).map_err(|error| error.code);
     for rights in [StorageRights::Read, StorageRights::Write] {
         assert_eq!(code(kept, rights), Err(ErrorCode::PROOF_NEEDED));
