@@ -4,7 +4,7 @@
 
 use super::finding::{About, Finding, Severity};
 use super::probe::Probe;
-use crate::words::Word;
+use crate::word::Word;
 use nyala_wire::map::{ClusterMap, FailingTarget, Group, Target};
 
 pub(super) fn check(map: &ClusterMap, probes: &[Probe], all: &mut Vec<Finding>) {

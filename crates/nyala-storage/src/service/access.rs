@@ -129,7 +129,7 @@ impl Asker {
             StorageOp::Walk { .. } => only(self.role == Role::Cli, "only an operator looks through all chunk files"),
             // A client that may use every file empties a target whose disk fails: `evacuator`.
             StorageOp::List { .. } => {
-                let empties = self.role == Role::Client && !self.shows() && self.writes().is_ok();
+                let empties = self.role == Role::Client && !self.shows() && self.may_write().is_ok();
                 only(self.role == Role::Cli || empties, "only an operator lists all chunk files")
             }
         }
