@@ -2,7 +2,7 @@
 
 //! How many errors a target's disk has made: blocks that do not match their checksums, and operations that failed.
 //!
-//! A damaged block counts once, however often it is read; a chunk file whose operations fail counts once while the process runs.
+//! A damaged block counts once, however often it is read, and not at all if the repair of another one brings it back before it is read; a chunk file whose operations fail counts once while the process runs.
 //!
 //! **Failure model.** The count is in the tables (`docs/format-storage.md`, `H`), and not synced: after a crash it may be a little less. If it cannot
 //! be noted it goes on in memory, as the disk that fails may be that of the tables. A value that does not decode counts as no errors. The clock may be set:
