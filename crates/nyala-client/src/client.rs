@@ -10,17 +10,16 @@ use crate::file::encoding::{Encoded, Encoding};
 use crate::file::handle::FileHandle;
 use crate::file::move_data;
 use crate::file::move_purpose::Purpose;
+use crate::listener::CacheListener;
 use crate::maintenance::thread;
+use crate::namespace::forgetting::RootCalled;
 use crate::namespace::lookup::name;
 use crate::namespace::path;
 use crate::rpc::acting_user::ActingUser;
-use crate::rpc::cluster::Cluster;
 use crate::rpc::failure::unexpected_reply;
 use crate::rpc::root;
 use crate::rpc::transport::{Network, Rpc};
-use crate::types::{
-    CacheListener, ClientStats, Destination, FileEnd, FsStats, Lookup, Mode, OpenOptions, SetXattr, Withdraw,
-};
+use crate::types::{ClientStats, Destination, FsStats, Lookup, Mode, OpenOptions, SetXattr};
 use nyala_transport::trace::Exchange;
 use nyala_wire::map::{ClusterMap, TargetKind};
 use nyala_wire::meta::{
@@ -29,7 +28,6 @@ use nyala_wire::meta::{
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
 use nyala_wire::storage::ChunkFileId;
 use nyala_wire::{Attr, ErrorCode, FileKind, GroupId, InodeId, Layout, StripePattern, TargetId};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -42,34 +40,6 @@ pub struct Client {
 
 fn entry(parent: InodeId, bytes: &[u8], mode: Mode) -> Result<NewEntry> {
     Ok(NewEntry { parent, name: name(bytes)?, perm: mode.perm & 0o7777, umask: mode.umask & 0o777 })
-}
-
-/// Tells a layer above of its root by the number that it has for it.
-struct RootCalled {
-    above: Arc<dyn CacheListener>,
-    cluster: Arc<Cluster>,
-}
-
-impl CacheListener for RootCalled {
-    fn withdraw(&self, inode: InodeId, what: Withdraw) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        self.above.withdraw(self.cluster.proofs.called(inode), what)
-    }
-
-    fn lacks_end(&self, inode: InodeId, size: u64) -> bool {
-        self.above.lacks_end(inode, size)
-    }
-
-    fn note_end(&self, inode: InodeId, end: FileEnd) {
-        self.above.note_end(inode, end);
-    }
-
-    fn withdraw_behind(&self, inode: InodeId, from: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        self.above.withdraw_behind(inode, from)
-    }
-
-    fn settle_lock(&self, inode: InodeId, owner: u64, flock: bool) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        self.above.settle_lock(inode, owner, flock)
-    }
 }
 
 impl Client {

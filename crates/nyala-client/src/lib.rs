@@ -10,6 +10,7 @@
 //! - `file`: what is known of files, handles, reading, size, locks.
 //! - `writeback`: written bytes on their way to the servers.
 //! - `namespace`: lookup, listing, mutation of names.
+//! - `listener`: the layer above, and how it is told to forget.
 //! - `maintenance`: the client's own thread, shutdown, repair.
 
 pub mod client;
@@ -21,6 +22,7 @@ pub mod error;
 pub mod file;
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod listener;
 mod maintenance;
 mod namespace;
 pub mod rpc;
@@ -32,10 +34,8 @@ pub use config::ClientConfig;
 pub use error::{Error, Result};
 pub use file::encoding::{Encoded, Encoding};
 pub use file::handle::FileHandle;
+pub use listener::{CacheListener, FileEnd, Withdraw};
 pub use nyala_transport::wall_clock;
 pub use rpc::acting_user::ActingUser;
 pub use rpc::transport::{ReachFuture, Rpc, RpcFuture};
-pub use types::{
-    CacheListener, ClientStats, Destination, FileEnd, FsStats, Lookup, Mode, OpenOptions, SeekTarget, SetXattr,
-    Withdraw,
-};
+pub use types::{ClientStats, Destination, FsStats, Lookup, Mode, OpenOptions, SeekTarget, SetXattr};

@@ -9,12 +9,12 @@
 use crate::context::Context;
 use crate::delegation::cache::DelegationCache;
 use crate::error::Result;
+use crate::listener::CacheListener;
 use crate::namespace::forgetting::OfDirectories;
 use crate::namespace::logic::{Known, SplitDirs};
 use crate::rpc::cluster::Cluster;
 use crate::rpc::deadline::Deadline;
 use crate::rpc::failure::unexpected_reply;
-use crate::types::CacheListener;
 use nyala_wire::fragments::{CookieRange, Fragment};
 use nyala_wire::meta::{MetaOp, MetaReply, Owner};
 use nyala_wire::{ErrorCode, InodeId};

@@ -18,17 +18,18 @@ use keys::{hold_to_rules, part_roles, rotate};
 use members::{move_slots, replace_disk, restore_metadata, retire};
 use nyala_e2e::beside_others;
 use serde_json::Value;
-use setup::{look_around, mirror, set_up};
+use setup::{leave_disk, look_around, mirror, set_up};
 use site::Site;
 
 /// A cluster of its own.
 const ACCESS: &str = "the test of access rules has it";
 /// What is not run, and why.
-const NOT_RUN: [(&str, &str); 16] = [
+const NOT_RUN: [(&str, &str); 17] = [
     ("nyala stats file", "busiest has it, under load"),
     ("nyala stats directory", "busiest has it, under load"),
     ("nyala top", "it needs a terminal; monitoring has it"),
     ("nyala target set-state OTHER good --yes", "it gives up what was acknowledged; nyala-mgmt's tests have it"),
+    ("nyala target set-state TARGET good --yes", "evacuation has it, with a disk that fails"),
     ("nyala fsck", "the tests of fsck have it, with damage and under load"),
     ("nyala fsck --classes", "it prints a list"),
     ("nyala meta --spare", "mirrored_metadata has it, by way of nyala up"),
@@ -75,6 +76,7 @@ fn e2e_operating_page() {
         println!("{what}: {:.1} s", began.elapsed().as_secs_f64());
     };
     part(&mut site, "set up", set_up);
+    part(&mut site, "files leave a disk", leave_disk);
     part(&mut site, "mirror groups", mirror);
     part(&mut site, "looking", look_around);
     part(&mut site, "the secret is rotated", rotate);

@@ -48,6 +48,20 @@ pub fn disks(site: &mut Site, machine: &str, names: &[&str]) {
     }
 }
 
+/// "Disks that fail": what is not mirrored is moved off a target by hand.
+pub fn leave_disk(site: &mut Site) {
+    let target = site.target("s1", "/data/t1");
+    let names = [("MOUNTPOINT", "/mnt/nyala"), ("TARGET", target.as_str())];
+    let files = "mkdir /mnt/nyala/plain; for n in 1 2 3 4 5 6; do head -c 3000000 /dev/urandom > /mnt/nyala/plain/$n; done; \
+                 cd /mnt/nyala/plain; cksum * > /root/plain";
+    site.on("m1").sh(files).must();
+    let find = "nyala entry find MOUNTPOINT --targets TARGET";
+    assert!(site.runs("m1", find, &names).contains("/mnt/nyala/plain/"));
+    site.runs("m1", "nyala entry migrate MOUNTPOINT --targets TARGET --yes", &names);
+    assert!(!site.runs("m1", find, &names).contains("/mnt/nyala/plain/"));
+    site.on("m1").sh("cd /mnt/nyala/plain; cksum * | cmp - /root/plain; rm -r /mnt/nyala/plain").must();
+}
+
 /// "Mirror groups": two groups of four targets, and a directory with files on them.
 pub fn mirror(site: &mut Site) {
     let (first, second) = (site.target("s1", "/data/t1"), site.target("s2", "/data/t1"));
