@@ -12,7 +12,6 @@ use crate::file::move_data;
 use crate::file::move_purpose::Purpose;
 use crate::listener::CacheListener;
 use crate::maintenance::thread;
-use crate::namespace::forgetting::RootCalled;
 use crate::namespace::lookup::name;
 use crate::namespace::path;
 use crate::rpc::acting_user::ActingUser;
@@ -96,8 +95,7 @@ impl Client {
 
     /// Who is to be told when something that this client said may be kept is true no longer. Set before anything is asked.
     pub fn set_listener(&self, listener: Arc<dyn CacheListener>) {
-        let listener = Arc::new(RootCalled { above: listener, cluster: self.core.cluster.clone() });
-        self.core.delegations.set_listener(self.core.directories.fragments().of_directories(listener));
+        self.core.delegations.set_listener(self.core.directories.fragments().in_numbers_above(listener));
     }
 
     /// How long a layer above may keep delegated things without asking again.

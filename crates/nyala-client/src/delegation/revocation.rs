@@ -5,7 +5,8 @@
 //! **Failure model.** The layer above may be unable to forget before operations that wait here are through: after
 //! [`INVALIDATION_TIMEOUT`] they go through keeping nothing, and it is asked again. What was written may not reach the
 //! servers: that is kept as the file's failure, and the delegation goes back all the same. A return may be lost: it is
-//! repeated until the server has it; until then operations on the inode wait.
+//! repeated until the server has it; until then operations on the inode wait. The last byte of a file that the layer above may take for shorter than
+//! it is may not be had, or take longer than [`INVALIDATION_TIMEOUT`]: then the layer above is made to forget without it.
 
 use crate::context::Context;
 use crate::delegation::cache::DelegationCache;
@@ -219,12 +220,11 @@ impl Revocations {
         let Some(file) = file else { return };
         let size = {
             let state = file.state.lock();
-            if state.is_loaded() { state.size() } else { 0 }
+            state.is_loaded().then(|| state.size())
         };
-        if size == 0 || !listener.lacks_end(inode, size) {
-            return;
-        }
-        let Ok(Ok(Some(end))) = tokio::time::timeout(INVALIDATION_TIMEOUT, self.ops.end_of(file)).await else { return };
+        let Some(size) = size.filter(|size| *size > 0 && listener.lacks_end(inode, *size)) else { return };
+        let end = tokio::time::timeout(INVALIDATION_TIMEOUT, self.ops.end_at(file, size)).await;
+        let Ok(Ok(Some(end))) = end else { return };
         let held = self.delegations.lock(inode).holds(inode, self.ctx.now_ms());
         if matches!(held, DelegationMode::Shared | DelegationMode::Exclusive) {
             listener.note_end(inode, end);

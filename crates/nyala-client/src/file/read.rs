@@ -84,12 +84,8 @@ impl FileOps {
         self.read_admitted(file, stream, offset, len).await
     }
 
-    /// How a file ends whose delegation is on its way back, with everything that was admitted under it over. Nothing if it is empty or not known.
-    pub(crate) async fn end_of(self: &Arc<FileOps>, file: &Arc<File>) -> Result<Option<FileEnd>> {
-        let size = {
-            let state = file.state.lock();
-            if state.is_loaded() { state.size() } else { 0 }
-        };
+    /// How a file of this size ends. Its delegation is on its way back, and everything that was admitted under it over.
+    pub(crate) async fn end_at(self: &Arc<FileOps>, file: &Arc<File>, size: u64) -> Result<Option<FileEnd>> {
         let Some(at) = size.checked_sub(1) else { return Ok(None) };
         let read = self.read_admitted(file, &Mutex::new(Stream::new()), at, 1).await?;
         Ok(read.first().map(|last| FileEnd { size, last }))

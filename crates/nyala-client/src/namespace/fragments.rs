@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::delegation::cache::DelegationCache;
 use crate::error::Result;
 use crate::listener::CacheListener;
-use crate::namespace::forgetting::OfDirectories;
+use crate::namespace::forgetting::InNumbersAbove;
 use crate::namespace::logic::{Known, SplitDirs};
 use crate::rpc::cluster::Cluster;
 use crate::rpc::deadline::Deadline;
@@ -61,9 +61,10 @@ impl Fragments {
         Again { deadline: Deadline::of_call(&self.ctx), pause: Duration::ZERO }
     }
 
-    /// A layer above that hears of directories only.
-    pub(crate) fn of_directories(&self, above: Arc<dyn CacheListener>) -> Arc<dyn CacheListener> {
-        Arc::new(OfDirectories { above, split_dirs: self.split.clone() })
+    /// A layer above that hears of directories only, and of its own root.
+    pub(crate) fn in_numbers_above(&self, above: Arc<dyn CacheListener>) -> Arc<dyn CacheListener> {
+        let (cluster, split_dirs) = (self.cluster.clone(), self.split.clone());
+        Arc::new(InNumbersAbove { above, cluster, split_dirs })
     }
 
     /// The inode that probably has a name's entry.

@@ -4,7 +4,7 @@
 
 mod all_names;
 pub(crate) mod directories;
-pub(crate) mod forgetting;
+mod forgetting;
 pub(crate) mod fragments;
 mod listing;
 pub(crate) mod logic;

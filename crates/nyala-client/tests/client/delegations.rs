@@ -2,8 +2,8 @@
 
 //! Delegations that come and go: withdrawals, silent and restarted servers, ended sessions, too many of them.
 
-use crate::fake::{Cluster, Faults, ROOT, make, read, two, within};
-use nyala_client::{CacheListener, OpenOptions, Withdraw};
+use crate::fake::{Cluster, Faults, ROOT, STORAGE_TARGETS, make, read, two, within};
+use nyala_client::{CacheListener, FileEnd, OpenOptions, Withdraw};
 use nyala_wire::InodeId;
 use nyala_wire::meta::{DelegationMode, SetAttr};
 use parking_lot::Mutex;
@@ -22,9 +22,21 @@ struct Above {
     /// When one began to wait.
     waits_since: Mutex<Option<Instant>>,
     behind: Mutex<Vec<(InodeId, u64)>>,
+    /// It takes files for shorter than that, bytes.
+    lacks_above: Mutex<Option<u64>>,
+    ends: Mutex<Vec<(InodeId, FileEnd)>>,
 }
 
 impl CacheListener for Above {
+    fn lacks_end(&self, _: InodeId, size: u64) -> bool {
+        self.lacks_above.lock().is_some_and(|known| size > known)
+    }
+
+    fn note_end(&self, inode: InodeId, end: FileEnd) {
+        assert!(self.asked.lock().iter().all(|(asked, _)| *asked != inode), "it comes before the withdrawal");
+        self.ends.lock().push((inode, end));
+    }
+
     fn withdraw(&self, inode: InodeId, what: Withdraw) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         self.asked.lock().push((inode, what));
         let blocked = self.blocked.lock().take();
@@ -119,6 +131,54 @@ async fn a_withdrawal_that_waits_for_an_operation_at_the_gate_is_let_through_and
         assert!(read(&mine, 0, 100_000).await == model);
         assert!(read(&handle, 0, 100_000).await == model);
     }
+    cluster.check();
+}
+
+/// Content with the metadata, on storage, and not sent yet.
+#[tokio::test]
+async fn a_layer_above_that_takes_a_file_for_shorter_hears_how_it_ends_before_it_is_to_forget() {
+    let (cluster, one, two) = two(52).await;
+    for (number, (len, sent, known)) in
+        [(90, true, 0), (100_000, true, 99_999), (70_000, false, 0), (100_000, true, 100_000), (0, true, 0)]
+            .into_iter()
+            .enumerate()
+    {
+        let above = Arc::new(Above::default());
+        *above.lacks_above.lock() = Some(known);
+        one.set_listener(above.clone());
+        let file = make(&one, &format!("f{number}")).await;
+        let content: Vec<u8> = (0..len).map(|at| (at % 251) as u8).collect();
+        file.write(0, &content).await.unwrap();
+        if sent {
+            file.fsync(false).await.unwrap();
+        }
+        let other = within(two.open(file.inode(), OpenOptions::default())).await.unwrap();
+        other.write(len, b"more").await.unwrap();
+        let end = content.last().map(|last| (file.inode(), FileEnd { size: len, last: *last }));
+        assert_eq!(*above.ends.lock(), Vec::from_iter(end.filter(|_| len > known)), "of {len} bytes");
+        assert!(above.asked.lock().iter().any(|(asked, what)| *asked == file.inode() && what.data));
+    }
+    cluster.check();
+}
+
+/// Its storage targets do not answer: it forgets all the same, and soon.
+#[tokio::test]
+async fn a_layer_above_is_made_to_forget_a_file_whose_end_cannot_be_read() {
+    let (cluster, one, two) = two(53).await;
+    let above = Arc::new(Above::default());
+    *above.lacks_above.lock() = Some(0);
+    one.set_listener(above.clone());
+    let file = make(&one, "file").await;
+    file.write(0, &vec![1; 100_000]).await.unwrap();
+    file.fsync(false).await.unwrap();
+    let inode = file.inode();
+    file.release().await.unwrap();
+    let again = one.open(inode, OpenOptions { buffered: true, ..OpenOptions::default() }).await.unwrap();
+    cluster.0.lock().down = (3..=2 + STORAGE_TARGETS).collect();
+    within(two.setattr(inode, SetAttr { perm: Some(0o600), ..SetAttr::default() })).await.unwrap();
+    assert!(above.ends.lock().is_empty() && above.asked.lock().iter().any(|(asked, _)| *asked == inode));
+    cluster.0.lock().down.clear();
+    assert_eq!(read(&again, 99_999, 9).await, [1]);
     cluster.check();
 }
 

@@ -20,6 +20,7 @@
 //! kernel's queue yet it is not seen whose they are, and those in a ring and of the last moment are not seen at all. And before pages
 //! of a file are withdrawn that may have grown since the kernel heard of its size, the kernel gets its last byte ([`FileEnd`]), which makes it take
 //! the file for as long as it was under the delegation that goes. That byte is true under that delegation, and goes with the pages right after.
+//! Where it cannot be read in time, a size that is just asked for may be lost as before.
 //!
 //! A kernel without epochs (before 6.16) is given no lifetimes of names. A notification that the kernel refuses for
 //! another reason cannot be repaired here: it is logged as an error.
@@ -279,20 +280,20 @@ impl KernelCache {
         if self.underway(ino) == Underway::No {
             return;
         }
-        let told = async {
+        let delivered = async {
             loop {
-                let told = self.attributes_sent.notified();
-                let mut told = std::pin::pin!(told);
-                told.as_mut().enable();
+                let sent = self.attributes_sent.notified();
+                let mut sent = std::pin::pin!(sent);
+                sent.as_mut().enable();
                 match self.underway(ino) {
                     Underway::No => return,
-                    Underway::Asked => told.await,
+                    Underway::Asked => sent.await,
                     Underway::Until(then) => tokio::time::sleep_until(then.into()).await,
                 }
             }
         };
         // Whether it was in time or not.
-        let _ = tokio::time::timeout(ASKING, told).await;
+        let _ = tokio::time::timeout(ASKING, delivered).await;
     }
 
     /// The kernel drops an inode's attributes and pages, which takes another thread. Attributes that it asked for before that one ran are answered
@@ -302,10 +303,14 @@ impl KernelCache {
         loop {
             let (this, notifier) = (Arc::clone(self), notifier.clone());
             let dropping = tokio::task::spawn_blocking(move || {
-                // In this order: what is fetched in between is under way.
-                while Instant::now() < deadline && (notifier.has_requests() || this.underway(ino) != Underway::No) {
+                while Instant::now() < deadline {
+                    // In this order: what is fetched in between is under way.
+                    let is_queued = notifier.has_requests();
                     if this.underway(ino) != Underway::No {
                         return None;
+                    }
+                    if !is_queued {
+                        break;
                     }
                     // sleeps: until what is queued is fetched, and can be told apart
                     std::thread::sleep(FETCHING);
@@ -313,7 +318,7 @@ impl KernelCache {
                 if let Some(FileEnd { size, last }) = this.pages.take_end(InodeId(ino.0))
                     && notifier.store_blocking(ino, size - 1, &[last]).is_ok()
                 {
-                    this.pages.is_long(InodeId(ino.0), size);
+                    this.pages.note_at_least(InodeId(ino.0), size);
                 }
                 Some(notifier.inval_inode_known(ino, InvalRange::All))
             });

@@ -2,6 +2,8 @@
 
 //! Tracks which pages of a file the kernel may have cached, so that a write can tell whether it left a stale one behind.
 //!
+//! And how long the kernel takes a file for, at least: a size that it hears of may come too late to count, unless it is a smaller one, which may count.
+//!
 //! **Failure model.** Two races leave a page with what was before a write, under a delegation that makes it look true:
 //!
 //! - *A direct write.* It drops the pages in its way before it is sent. A page that is read meanwhile has the old content and
@@ -47,7 +49,7 @@ struct FileUse {
     /// What was read into pages since then.
     read: Option<Range<u64>>,
     /// The kernel takes the file for at least this long, bytes.
-    long: Option<u64>,
+    at_least: Option<u64>,
     /// How the file ends, for the withdrawal that comes next.
     end: Option<FileEnd>,
 }
@@ -154,7 +156,10 @@ impl PageCacheUse {
 
     /// Whether the kernel may take a file that somebody may be reading through pages for shorter than `size`.
     pub fn lacks_size(&self, inode: InodeId, size: u64) -> bool {
-        self.files.lock().get(&inode).is_some_and(|file| file.open > 0 && file.long.is_none_or(|long| long < size))
+        self.files
+            .lock()
+            .get(&inode)
+            .is_some_and(|file| file.open > 0 && file.at_least.is_none_or(|known| known < size))
     }
 
     /// How a file ends, for the withdrawal that comes next.
@@ -168,15 +173,15 @@ impl PageCacheUse {
     }
 
     /// The kernel takes the file for at least this long.
-    pub fn is_long(&self, inode: InodeId, size: u64) {
-        self.change(inode, |file| file.long = Some(size));
+    pub fn note_at_least(&self, inode: InodeId, size: u64) {
+        self.change(inode, |file| file.at_least = Some(size));
         self.sized.store(true, Ordering::Release);
     }
 
     /// The kernel hears of this size.
     pub fn note_size(&self, inode: InodeId, size: u64) {
         if self.sized.load(Ordering::Acquire) {
-            self.change(inode, |file| file.long = file.long.filter(|long| *long <= size));
+            self.change(inode, |file| file.at_least = file.at_least.filter(|known| *known <= size));
         }
     }
 
@@ -216,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_as_long_as_the_kernel_heard_last_or_was_made_to_take_it() {
+    fn what_the_kernel_was_made_to_take_a_file_for_holds_until_it_hears_of_less() {
         let (files, inode) = (PageCacheUse::default(), InodeId(5));
         assert!(!files.lacks_size(inode, 9), "nobody reads it through pages");
         files.note_open(inode);
@@ -224,14 +229,14 @@ mod tests {
         files.note_end(inode, FileEnd { size: 9, last: 1 });
         assert_eq!(files.take_end(inode), Some(FileEnd { size: 9, last: 1 }));
         assert_eq!(files.take_end(inode), None, "it is of one withdrawal");
-        files.is_long(inode, 9);
+        files.note_at_least(inode, 9);
         assert!(!files.lacks_size(inode, 9) && !files.lacks_size(inode, 8) && files.lacks_size(inode, 10));
         files.note_size(inode, 12);
         assert!(!files.lacks_size(inode, 9), "what it heard may have been too late to count");
         assert!(files.lacks_size(inode, 12));
         files.note_size(inode, 8);
         assert!(files.lacks_size(inode, 8), "and so may this");
-        files.is_long(inode, 8);
+        files.note_at_least(inode, 8);
         files.note_close(inode);
         files.note_open(inode);
         assert!(files.lacks_size(inode, 8), "another use of it");
