@@ -53,6 +53,22 @@ impl Outcome {
     }
 }
 
+/// Unmounts what ended processes worked on. What they had open through io_uring the kernel closes a moment after they are
+/// gone, and until then it is busy.
+#[track_caller]
+pub fn until_unmounted(attempt: impl Fn() -> Outcome) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        let done = attempt();
+        if done.ok() || !done.err.contains("target is busy") || Instant::now() >= deadline {
+            done.must();
+            return;
+        }
+        // sleeps: between two attempts
+        std::thread::sleep(QUICK);
+    }
+}
+
 /// For so long what is waited for is looked at more often: most things are there by then.
 const QUICK: Duration = Duration::from_millis(100);
 

@@ -10,7 +10,7 @@
 //! (`crate::cleanup`).
 
 use crate::cluster::text;
-use crate::run::sh;
+use crate::run::{sh, until_unmounted};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -75,7 +75,7 @@ impl Disk {
 
     /// Unmounts it; nobody works there any more.
     pub fn unmount(&self) {
-        sh(&format!("umount '{}'", text(&self.point)), LIMIT).must();
+        until_unmounted(|| sh(&format!("umount '{}'", text(&self.point)), LIMIT));
     }
 }
 

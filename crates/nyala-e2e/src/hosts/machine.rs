@@ -89,6 +89,11 @@ impl Machine {
         run(&mut command, LIMIT).must();
     }
 
+    /// Unmounts there what [`Machine::attach`] mounted; nobody works on it any more.
+    pub fn detach(&self, at: &str) {
+        until_unmounted(|| self.sh(&format!("umount '{at}'")));
+    }
+
     /// Starts a service there, in the foreground, as a supervisor does.
     pub fn start(&mut self, service: &str, script: &str) {
         let log = File::options().create(true).append(true).open(self.log_of(service));

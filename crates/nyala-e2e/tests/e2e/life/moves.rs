@@ -42,7 +42,9 @@ fn dead_host(site: &mut Site, line: &str) {
     site.on("s2").stop("storage", "KILL");
     site.on("s2").network().cut();
     site.work();
-    site.on("s2").sh("umount /disks/own /disks/t1 /disks/t2").must();
+    for at in ["/disks/own", "/disks/t1", "/disks/t2"] {
+        site.on("s2").detach(at);
+    }
     storage_disks(site, "s3");
     site.on("s3").start("storage", line);
     site.until_whole(1, 5);
@@ -82,7 +84,7 @@ fn own_directory_lost(site: &mut Site, line: &str) {
 fn metadata(site: &mut Site, line: &str) {
     let id = site.target("s1", "/disks/meta");
     site.on("s1").stop("meta", "TERM");
-    site.on("s1").sh("umount /disks/meta").must();
+    site.on("s1").detach("/disks/meta");
     let disk = site.disk("meta");
     site.on("s3").attach(&disk, "/disks/meta");
     site.on("s3").start("meta", line);

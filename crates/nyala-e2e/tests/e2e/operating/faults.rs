@@ -142,7 +142,7 @@ pub fn recover_management(site: &mut Site) {
 pub fn not_mounted(site: &mut Site) {
     let m1 = site.address("m1");
     site.on("s1").stop("storage", "TERM");
-    site.on("s1").sh("umount /data/t2").must();
+    site.on("s1").detach("/data/t2");
     site.serves("s1", STORAGE, &[("HOST", &m1)], "");
     let first = site.target("s1", "/data/t1");
     site.until("the other disk is served", |site| site.is_good_member(&first));

@@ -10,7 +10,8 @@ use super::{META, STORAGE};
 pub fn replace_disk(site: &mut Site) {
     let (m1, old) = (site.address("m1"), site.target("s2", "/data/t1"));
     site.on("s2").stop("storage", "KILL");
-    site.on("s2").sh("umount /data/t1; rm -r /disks/t1").must();
+    site.on("s2").detach("/data/t1");
+    site.on("s2").sh("rm -r /disks/t1").must();
     disks(site, "s2", &["t3"]);
     site.runs("s2", "nyala target add DIR", &[("DIR", "/data/t3")]);
     let serve = format!("nyala storage --mgmt {m1} --target /data/t3 --target /data/t2");
