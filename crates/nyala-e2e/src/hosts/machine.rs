@@ -9,7 +9,7 @@
 
 use super::net::{Namespace, Switch};
 use crate::binary;
-use crate::run::{Outcome, run, wait};
+use crate::run::{Outcome, run, until_unmounted, wait};
 use std::fs::{self, File};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
