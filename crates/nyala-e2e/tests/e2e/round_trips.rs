@@ -23,18 +23,31 @@ fn make(dir: &Path) {
     }
 }
 
-/// Requests that the metadata server has answered, by operation.
+/// Requests that the metadata servers have answered, by operation.
 fn ops(cluster: &Cluster) -> Ops {
     let stats = cluster.json(&["stats", "server"]);
-    let ops = stats["meta1"]["ops"].as_object().unwrap_or_else(|| panic!("{stats}"));
-    ops.iter().map(|(name, count)| (name.clone(), count.as_u64().unwrap())).collect()
+    let servers = stats.as_object().unwrap_or_else(|| panic!("{stats}"));
+    let mut all = Ops::new();
+    for (_, server) in servers.iter().filter(|(name, _)| name.starts_with("meta")) {
+        // One that was asked nothing yet has none.
+        for (name, count) in server["ops"].as_object().into_iter().flatten() {
+            *all.entry(name.clone()).or_default() += count.as_u64().unwrap();
+        }
+    }
+    all
 }
 
 /// Runs a program; the requests that clients waited for meanwhile, and those by operation.
 fn requests(cluster: &Cluster, program: &str, args: &[&str]) -> (u64, Ops) {
+    requests_of(cluster, program, || {
+        let status = Command::new(program).args(args).stdout(Stdio::null()).status().unwrap();
+        assert!(status.success(), "{program} {args:?}");
+    })
+}
+
+fn requests_of(cluster: &Cluster, program: &str, work: impl FnOnce()) -> (u64, Ops) {
     let before = ops(cluster);
-    let status = Command::new(program).args(args).stdout(Stdio::null()).status().unwrap();
-    assert!(status.success(), "{program} {args:?}");
+    work();
     let mut after = ops(cluster);
     after.retain(|name, count| {
         *count -= before.get(name).copied().unwrap_or(0);
@@ -75,6 +88,26 @@ fn e2e_round_trips_of_programs_that_make_and_remove_small_files() {
 }
 
 /// Programs that look through a tree: where it was made, from two mounts that have seen nothing of it, and from one of them again.
+/// The attributes of the directory above come with the answer also where two servers had to do it.
+#[test]
+fn e2e_directories_of_another_server_cost_one_request_each() {
+    let _one = alone();
+    let cluster = Cluster::start(Options { meta: 2, ..Options::default() });
+    let dir = cluster.test_dir("dirs");
+    let each = |work: fn(&Path) -> std::io::Result<()>| {
+        for number in 0..200 {
+            work(&dir.join(number.to_string())).unwrap();
+        }
+    };
+    let (waited, ops) = requests_of(&cluster, "mkdir", || each(|path| fs::create_dir(path)));
+    assert!(waited <= 210, "{ops:?}");
+    let slots = (0..200).map(|number| fs::metadata(dir.join(number.to_string())).unwrap().ino() >> 48);
+    let number = slots.collect::<std::collections::BTreeSet<_>>().len();
+    assert!(number > 1, "all in one slot");
+    let (waited, ops) = requests_of(&cluster, "rmdir", || each(|path| fs::remove_dir(path)));
+    assert!(waited <= 210, "{ops:?}");
+}
+
 fn programs_that_look(cluster: &Cluster, dir: &Path) {
     let mut mounts = Mounts::new(cluster, 1, "");
     let [other, cold] = ["", ""].map(|options| mounts.add(options).join("round_trips"));

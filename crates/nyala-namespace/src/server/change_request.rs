@@ -213,7 +213,8 @@ impl ChangeRequest {
                     Turn::Wait(wait) => self.waits(Phase::Transaction(transaction), wait),
                     Turn::Done(kept) => {
                         self.position = transaction.position;
-                        self.done(state, grants::kept_body(&kept))
+                        let body = grants::body_of_transaction(state, &self.request, &kept);
+                        self.done(state, body)
                     }
                     Turn::Failed(Failed::Refused(error) | Failed::Unknown(error)) => {
                         if error.code == ErrorCode::OTHER_FRAGMENT {
