@@ -49,7 +49,7 @@ struct Made {
 
 /// Makes it.
 pub fn run(args: RaidCreateArgs, output: Output) -> Outcome {
-    let spec = args.shape.spec(&args.drives, vec![]).map_err(Failure::usage)?;
+    let spec = args.shape.spec(&args.drives, &[]).map_err(Failure::usage)?;
     let failed = |error: nyala_storage::StorageError| Failure::failed(error.to_string());
     let geometry = match spec.level {
         Some(_) => geometry(&spec).map_err(|error| Failure::usage(error.to_string()))?,
