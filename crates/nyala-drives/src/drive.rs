@@ -22,8 +22,9 @@ const SEGMENT_BYTES: u64 = 16 << 20;
 
 /// Whether a drive can be made of a directory: it is there, and nothing is in it but what a new file system may have.
 pub fn is_empty(dir: &Path) -> bool {
-    let new = |entry: std::io::Result<std::fs::DirEntry>| entry.is_ok_and(|entry| entry.file_name() == "lost+found");
-    std::fs::read_dir(dir).is_ok_and(|mut entries| entries.all(new))
+    let name = |entry: std::io::Result<std::fs::DirEntry>| entry.map(|entry| entry.file_name());
+    let names = std::fs::read_dir(dir).and_then(|entries| entries.map(name).collect::<std::io::Result<Vec<_>>>());
+    names.is_ok_and(|names| crate::claim::is_free(names.iter().map(|name| name.to_str().unwrap_or("?"))))
 }
 
 /// A drive. Clones are the same one.

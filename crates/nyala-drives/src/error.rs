@@ -24,6 +24,12 @@ pub enum SetError {
         /// The directory.
         location: String,
     },
+    /// Another set has taken the directory for a drive of its own.
+    #[error("{location} was taken by another set")]
+    Claimed {
+        /// The directory.
+        location: String,
+    },
     /// A drive's table cannot be used.
     #[error("the table of the drive {location} cannot be used: {error}")]
     Table {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The fuzz target of the list of files: `crates/nyala-fuzz` runs it.
+//! Fuzz targets of the list of files, and of the file that says which set has taken a directory: `crates/nyala-fuzz` runs them.
 
 use crate::directory::{HEAD_BYTES, Listing};
 use nyala_wire::checksum::crc32c;
@@ -22,4 +22,12 @@ pub fn listing(bytes: &[u8]) -> bool {
         })
     };
     read(bytes) | read(&mended)
+}
+
+/// Who has taken a directory, as a file there says.
+pub fn claim(bytes: &[u8]) -> bool {
+    crate::claim::decode(bytes).is_some_and(|set| {
+        assert_eq!(crate::claim::encode(set), bytes);
+        true
+    })
 }

@@ -85,6 +85,7 @@ pub const TARGETS: &[Target] = &[
     target("raid_superblock", drives::superblock),
     target("raid_rows", drives::rows),
     target("drives_listing", drive_files::listing),
+    target("drives_claim", drive_files::claim),
     target("netdrives_message", netdrives::message),
     target("netdrives_hold", netdrives::hold),
     target("storage_scrub", drives::scrub),

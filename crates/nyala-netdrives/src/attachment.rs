@@ -4,14 +4,19 @@
 //!
 //! **Failure model.** See the crate. A connection that breaks is made again and the drive attached again, which ends what was sent over the one before.
 
+use crate::error::NetError;
+use crate::location::DriveLocation;
 use bytes::Bytes;
 use nyala_transport::{Connection, Frame, HandshakeConfig, Request, TransportError};
 use nyala_wire::drive::{DriveHold, DriveLook, DriveOrder, DriveReply, DriveRequest};
 use nyala_wire::{ErrorCode, WireError, codec, message_type};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longest wait for a reply: a drive that takes longer hangs.
 pub const REPLY_WITHIN: Duration = Duration::from_secs(10);
+
+/// Between two looks at a drive that does not answer.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// Why there is no reply.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -70,6 +75,26 @@ pub(crate) struct Attachment {
 }
 
 impl Address {
+    /// Of a drive of another host.
+    pub fn of(location: &DriveLocation) -> Result<Address, NetError> {
+        match location {
+            DriveLocation::Dir(_) => Err(NetError::Directory { location: location.clone() }),
+            DriveLocation::Net { service, name } => Ok(Address { service: service.clone(), drive: name.clone() }),
+        }
+    }
+
+    /// How a drive is; asked until it is there, or it is too late.
+    pub async fn look_until(self, handshake: HandshakeConfig, until: Instant) -> Option<DriveLook> {
+        loop {
+            let look = async { self.look(&self.connect(&handshake).await?).await };
+            match look.await {
+                Ok(look) if look.missing.is_none() => return Some(look),
+                Ok(_) | Err(_) if Instant::now() < until => tokio::time::sleep(AGAIN).await,
+                found => return found.ok(),
+            }
+        }
+    }
+
     pub async fn connect(&self, handshake: &HandshakeConfig) -> Result<Connection, AskError> {
         let unknown =
             |error: std::io::Error| AskError::Host { service: self.service.clone(), error: error.to_string() };

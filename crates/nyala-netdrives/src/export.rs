@@ -4,16 +4,18 @@
 //!
 //! **Failure model.** The directory may be missing, be unmounted while it is in use, and come back: it is looked at again whenever somebody asks, and attachments end when it was away. Requests
 //! may come from a holder that has been replaced, or of an attachment that is older than the newest one: they are refused. An attachment
-//! waits for what is under way, so nothing of an earlier one happens after it.
+//! waits for what is under way, so nothing of an earlier one happens after it. Sets of several hosts may want it as a spare at the same moment: the file
+//! in the directory decides (`nyala_drives::take_drive`), and it may be asked for again by the one that has it, as long as that has not written its superblock.
 
 use crate::effects;
-use crate::fence::{self, Attach, Fence};
+use crate::fence::{self, Attach};
+use crate::open_drive::{Open, expect_unfinished, refused};
 use bytes::Bytes;
-use nyala_drives::{Drive, SetError};
-use nyala_raid::{Effect, Reply, key};
-use nyala_store::Batch;
+use nyala_drives::Drive;
+use nyala_raid::key;
+use nyala_raid::member::SetId;
 use nyala_wire::drive::{DriveEffect, DriveHold, DriveLook, DriveReply};
-use nyala_wire::{ErrorCode, WireError};
+use nyala_wire::{ClusterId, ErrorCode, WireError};
 use parking_lot::Mutex;
 use std::path::PathBuf;
 
@@ -23,12 +25,6 @@ pub(crate) struct Export {
     open: Mutex<Option<Open>>,
     /// Held by whoever changes the drive, or who has it.
     turn: Mutex<()>,
-}
-
-struct Open {
-    drive: Drive,
-    fence: Fence,
-    instance: String,
 }
 
 impl Export {
@@ -42,23 +38,10 @@ impl Export {
         if open.as_ref().is_none_or(|open| !open.drive.is_there()) {
             // First: its table can be open once only.
             *open = None;
-            *open = Some(self.start().map_err(|error| ErrorCode::NOT_FOUND.with(error.to_string()))?);
+            *open = Some(Open::start(&self.dir).map_err(|error| ErrorCode::NOT_FOUND.with(error.to_string()))?);
         }
         let gone = || ErrorCode::NOT_FOUND.with(format!("{} is not there", self.dir.display()));
         open.as_mut().map(then).ok_or_else(gone)
-    }
-
-    fn start(&self) -> Result<Open, SetError> {
-        let drive = Drive::open(&self.dir, false)?;
-        let wrong = |error| SetError::Directory { location: self.dir.display().to_string(), error };
-        let instance = nyala_store::boot_id(&self.dir).map_err(wrong)?;
-        let mut first = [0; 8];
-        getrandom::fill(&mut first).map_err(|error| wrong(std::io::Error::other(error)))?;
-        let Reply::Value(row) = drive.run(Effect::Get { member: 0, key: key::HOLDER.to_vec() }) else {
-            return Err(SetError::Unreadable { location: self.dir.display().to_string() });
-        };
-        let fence = Fence::new(row.as_deref(), u64::from_le_bytes(first));
-        Ok(Open { drive, fence, instance })
     }
 
     /// How it is.
@@ -66,18 +49,16 @@ impl Export {
         let found = self.with(|open| {
             let (total_bytes, free_bytes) = open.drive.space().unwrap_or_default();
             let (epoch, instance) = (open.fence.epoch(), open.instance.clone());
-            let row = |key: &[u8]| match open.drive.run(Effect::Get { member: 0, key: key.to_vec() }) {
-                Reply::Value(Some(value)) => value,
-                _ => Vec::new(),
-            };
-            let (superblock, target) = (row(key::SUPERBLOCK), row(key::TARGET));
-            DriveLook { missing: None, epoch, instance, total_bytes, free_bytes, empty: false, superblock, target }
+            let (superblock, target) = (open.row(key::SUPERBLOCK), open.row(key::TARGET));
+            DriveLook { epoch, instance, total_bytes, free_bytes, superblock, target, ..DriveLook::default() }
         });
-        found.unwrap_or_else(|error| DriveLook {
+        let found = found.unwrap_or_else(|error| DriveLook {
             missing: Some(error.message),
             empty: nyala_drives::is_empty(&self.dir),
             ..DriveLook::default()
-        })
+        });
+        let claim = nyala_drives::claimed_by(&self.dir).ok().flatten().map(|set| ClusterId(set.0.to_le_bytes()));
+        DriveLook { claim, ..found }
     }
 
     /// Makes a drive of the empty directory.
@@ -88,8 +69,32 @@ impl Export {
             return Err(ErrorCode::EXISTS.with(format!("{} has a drive", self.dir.display())));
         }
         drop(Drive::open(&self.dir, true).map_err(|error| ErrorCode::INVALID.with(error.to_string()))?);
-        *open = Some(self.start().map_err(|error| ErrorCode::IO.with(error.to_string()))?);
+        *open = Some(Open::start(&self.dir).map_err(|error| ErrorCode::IO.with(error.to_string()))?);
         Ok(())
+    }
+
+    /// Makes a drive of the directory for a set, if nobody else has it.
+    pub fn take(&self, set: SetId) -> Result<(), WireError> {
+        let _turn = self.turn.lock();
+        let mut open = self.open.lock();
+        expect_unfinished(&open)?;
+        // Its table can be open once only, and what is unfinished is made anew.
+        *open = None;
+        drop(nyala_drives::take_drive(&self.dir, set).map_err(|error| refused(&error))?);
+        *open = Some(Open::start(&self.dir).map_err(|error| ErrorCode::IO.with(error.to_string()))?);
+        Ok(())
+    }
+
+    /// Gives the directory back, if the set took it and never finished.
+    pub fn release(&self, set: SetId) -> Result<(), WireError> {
+        let _turn = self.turn.lock();
+        let mut open = self.open.lock();
+        expect_unfinished(&open)?;
+        *open = None;
+        match nyala_drives::release_drive(&self.dir, set).map_err(|error| refused(&error))? {
+            true => Ok(()),
+            false => Err(ErrorCode::EXISTS.with(format!("{} is in use", self.dir.display()))),
+        }
     }
 
     /// Gives it to somebody, if nothing was lost since `instance`. What was under way is done, or refused, before.
@@ -102,17 +107,12 @@ impl Export {
             }
             match open.fence.wanted(by) {
                 Attach::Refused { epoch } => {
-                    return Err(
-                        ErrorCode::WRONG_EPOCH.with(format!("another service has the drive, with epoch {epoch}"))
-                    );
+                    let text = format!("another service has the drive, with epoch {epoch}");
+                    return Err(ErrorCode::WRONG_EPOCH.with(text));
                 }
                 Attach::Late => return Err(ErrorCode::STALE.with("the drive was taken again since by the same holder")),
                 Attach::Granted { store: true } => {
-                    let mut batch = Batch::new();
-                    batch.put(key::HOLDER, fence::encode(by));
-                    if !matches!(open.drive.run(Effect::Apply { member: 0, batch, sync: true }), Reply::Done) {
-                        return Err(ErrorCode::IO.with("the drive cannot be written; its log says why"));
-                    }
+                    open.store(fence::encode(by))?;
                 }
                 Attach::Granted { store: false } => {}
             }

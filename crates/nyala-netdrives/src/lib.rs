@@ -22,6 +22,7 @@ pub mod fuzzing;
 mod held;
 mod location;
 mod network;
+mod open_drive;
 mod remote;
 mod server;
 mod thread;

@@ -13,16 +13,15 @@ use crate::remote::RemoteDrive;
 use crate::thread::NetThread;
 use bytes::Bytes;
 use nyala_drives::Drive;
+use nyala_raid::member::SetId;
 use nyala_transport::{HandshakeConfig, Role, Secret};
 use nyala_wire::ClusterId;
 use nyala_wire::drive::{DriveHold, DriveLook, DriveOrder, DriveReply};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Between two looks at drives that do not answer.
-const AGAIN: Duration = Duration::from_millis(100);
 /// Longest wait for a connection: hosts of a set are near each other.
 const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 
@@ -55,17 +54,30 @@ impl Network {
 
     /// Makes drives of empty directories.
     pub fn make(&self, locations: &[DriveLocation]) -> Result<(), NetError> {
-        locations.iter().try_for_each(|location| {
-            let (address, handshake) = (address(location)?, self.handshake.clone());
-            let made = self.thread.wait(async move {
-                let connection = address.connect(&handshake).await?;
-                match address.ask(&connection, DriveOrder::Make, Bytes::new()).await? {
-                    (DriveReply::Done, _) => Ok(()),
-                    _ => Err(AskError::Nonsense),
-                }
-            })?;
-            made.map_err(|error| refused(location, &error))
-        })
+        locations.iter().try_for_each(|location| self.order(location, DriveOrder::Make))
+    }
+
+    /// Makes a drive of an empty directory for a set, if no other one has taken it, or of what this set began there before.
+    pub fn take(&self, location: &DriveLocation, set: SetId) -> Result<(), NetError> {
+        self.order(location, DriveOrder::Take { set: ClusterId(set.0.to_le_bytes()) })
+    }
+
+    /// Gives back what a set took and never finished.
+    pub fn release(&self, location: &DriveLocation, set: SetId) -> Result<(), NetError> {
+        self.order(location, DriveOrder::Release { set: ClusterId(set.0.to_le_bytes()) })
+    }
+
+    /// Has a drive service do something without holding the drive.
+    fn order(&self, location: &DriveLocation, order: DriveOrder) -> Result<(), NetError> {
+        let (address, handshake) = (Address::of(location)?, self.handshake.clone());
+        let done = self.thread.wait(async move {
+            let connection = address.connect(&handshake).await?;
+            match address.ask(&connection, order, Bytes::new()).await? {
+                (DriveReply::Done, _) => Ok(()),
+                _ => Err(AskError::Nonsense),
+            }
+        })?;
+        done.map_err(|error| refused(location, &error))
     }
 
     /// Holds all drives that are there, as the newest holder; waits for those that do not answer, so long.
@@ -76,17 +88,20 @@ impl Network {
     ) -> Result<Vec<Result<Drive, NetError>>, NetError> {
         let looks = self.look(locations, timeout)?;
         let there = looks.iter().flatten().filter(|look| look.missing.is_none());
-        self.hold.epoch = there.map(|look| look.epoch).max().unwrap_or(0) + 1;
+        // Larger than that of any opening before, also of drives that are away now while all that are here are of this host: those have no epoch.
+        let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+        let seen = there.map(|look| look.epoch).max().unwrap_or(0);
+        self.hold.epoch = u64::try_from(now_ms).unwrap_or(0).max(seen.saturating_add(1));
         Ok(locations.iter().map(|location| self.attach(location)).collect())
     }
 
     /// How drives are, without holding them; none of a service that does not answer. Those that are not there are asked again, so long.
     pub fn look(&self, locations: &[DriveLocation], timeout: Duration) -> Result<Vec<Option<DriveLook>>, NetError> {
         let until = Instant::now() + timeout;
-        let addresses = locations.iter().map(address).collect::<Result<Vec<_>, _>>()?;
+        let addresses = locations.iter().map(Address::of).collect::<Result<Vec<_>, _>>()?;
         let handshake = self.handshake.clone();
         let looks = self.thread.wait(async move {
-            let look = |address: Address| tokio::spawn(look(address, handshake.clone(), until));
+            let look = |address: Address| tokio::spawn(address.look_until(handshake.clone(), until));
             let looks: Vec<_> = addresses.into_iter().map(look).collect();
             let mut found = Vec::new();
             for look in looks {
@@ -101,7 +116,8 @@ impl Network {
     /// Holds a drive with the epoch of the set's opening. One of which another service has a larger one is refused.
     pub fn attach(&self, location: &DriveLocation) -> Result<Drive, NetError> {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed) + 1;
-        let (address, handshake, hold) = (address(location)?, self.handshake.clone(), DriveHold { turn, ..self.hold });
+        let (address, handshake, hold) =
+            (Address::of(location)?, self.handshake.clone(), DriveHold { turn, ..self.hold });
         let theirs = address.clone();
         let attached = self.thread.wait(async move {
             let connection = theirs.connect(&handshake).await?;
@@ -122,25 +138,6 @@ impl Network {
         let drive =
             RemoteDrive { location: location.to_string(), shared: Arc::new(shared), thread: self.thread.clone() };
         Ok(Drive::with(Arc::new(drive)))
-    }
-}
-
-/// How a drive is; asked until it is there, or it is too late.
-async fn look(address: Address, handshake: HandshakeConfig, until: Instant) -> Option<DriveLook> {
-    loop {
-        let look = async { address.look(&address.connect(&handshake).await?).await };
-        match look.await {
-            Ok(look) if look.missing.is_none() => return Some(look),
-            Ok(_) | Err(_) if Instant::now() < until => tokio::time::sleep(AGAIN).await,
-            found => return found.ok(),
-        }
-    }
-}
-
-fn address(location: &DriveLocation) -> Result<Address, NetError> {
-    match location {
-        DriveLocation::Dir(_) => Err(NetError::Directory { location: location.clone() }),
-        DriveLocation::Net { service, name } => Ok(Address { service: service.clone(), drive: name.clone() }),
     }
 }
 

@@ -8,12 +8,13 @@
 use crate::export::Export;
 use crate::location::is_name;
 use bytes::Bytes;
+use nyala_raid::member::SetId;
 use nyala_transport::{
     Frame, HandshakeConfig, PeerInfo, Reply, Role, Secret, Server, ServerOptions, Service, ShutdownHandle,
     TransportError,
 };
 use nyala_wire::drive::{DriveOrder, DriveReply, DriveRequest};
-use nyala_wire::{ErrorCode, WireError, codec, message_type};
+use nyala_wire::{ClusterId, ErrorCode, WireError, codec, message_type};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -135,7 +136,13 @@ fn obey(export: &Export, order: DriveOrder, payload: Bytes) -> Result<(DriveRepl
     Ok(match order {
         DriveOrder::Look => bare(DriveReply::Looked(export.look())),
         DriveOrder::Make => bare(export.make().map(|()| DriveReply::Done)?),
+        DriveOrder::Take { set } => bare(export.take(set_id(set)).map(|()| DriveReply::Done)?),
+        DriveOrder::Release { set } => bare(export.release(set_id(set)).map(|()| DriveReply::Done)?),
         DriveOrder::Attach { hold, instance } => bare(export.attach(hold, instance.as_deref())?),
         DriveOrder::Run { attachment, effect } => export.run(attachment, effect, payload)?,
     })
+}
+
+fn set_id(set: ClusterId) -> SetId {
+    SetId(u128::from_le_bytes(set.0))
 }

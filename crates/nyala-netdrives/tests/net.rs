@@ -392,3 +392,41 @@ fn what_is_no_drive_says_what_is_wrong() {
     let mut stranger = Network::new(Secret::from_bytes(&[b'x'; 32]).unwrap(), false).unwrap();
     assert!(stranger.open(&[site.hosts[0].location()], Duration::ZERO).unwrap()[0].is_err());
 }
+
+#[test]
+fn a_spare_that_is_lent_to_many_is_given_to_one() {
+    let site = site(1);
+    let (location, dir) = (site.hosts[0].location(), site.hosts[0].dir.clone());
+    let (one, two) = (SetId(1), SetId(2));
+    let networks: Vec<Network> = (0..2).map(|_| Network::new(secret(), false).unwrap()).collect();
+    let look = || {
+        let looks = networks[0].look(std::slice::from_ref(&location), Duration::ZERO).unwrap();
+        looks.into_iter().next().flatten().unwrap()
+    };
+    assert!(look().empty);
+    let taken: Vec<bool> = std::thread::scope(|scope| {
+        let take = |(network, set): (Network, SetId)| {
+            let location = location.clone();
+            scope.spawn(move || network.take(&location, set).is_ok())
+        };
+        let threads: Vec<_> = networks.iter().cloned().zip([one, two]).map(take).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(taken.iter().filter(|taken| **taken).count(), 1, "{taken:?}");
+    let (winner, loser) = if taken[0] { (one, two) } else { (two, one) };
+    assert_eq!((look().empty, look().claim.map(|claim| claim.0)), (false, Some(winner.0.to_le_bytes())));
+    networks[0].take(&location, winner).expect("it may ask again: an answer can be lost");
+    networks[0].release(&location, loser).expect_err("it is not its own");
+    networks[0].release(&location, winner).unwrap();
+    assert!(look().empty && look().claim.is_none());
+    networks[0].take(&location, loser).unwrap();
+    // Once it is a drive of the set, a request that comes late changes nothing.
+    let mut network = networks[1].clone();
+    let drive = network.open(std::slice::from_ref(&location), OPEN_TIMEOUT).unwrap().remove(0).unwrap();
+    create(&[drive], Geometry::new(Level::Raid0, 1, STRIP).unwrap(), loser, &[DriveId(5)]).unwrap();
+    for set in [loser, winner] {
+        networks[0].take(&location, set).expect_err("it is in use");
+        networks[0].release(&location, set).expect_err("it is in use");
+    }
+    assert!(dir.join("table").exists() && !look().superblock.is_empty());
+}

@@ -2,8 +2,8 @@
 
 //! What a storage service has to be told.
 
-use nyala_netdrives::{DriveLocation, ExportSpec};
-use nyala_raid::Level;
+use crate::set_spec::SetSpec;
+use nyala_netdrives::ExportSpec;
 use nyala_transport::trace::SlowOperations;
 use nyala_wire::TargetId;
 use std::net::SocketAddr;
@@ -84,38 +84,8 @@ pub struct TargetSpec {
     pub set: Option<SetSpec>,
 }
 
-/// The drives of a target.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SetSpec {
-    /// Directories, each on a drive of its own, and drives that other hosts lend out.
-    pub drives: Vec<DriveLocation>,
-    /// Needed where the set is made; elsewhere it must be what the set has.
-    pub level: Option<Level>,
-    /// Bytes of a strip; the same goes for it, but that there is a default.
-    pub strip_bytes: Option<usize>,
-    /// Directories of drives that take the place of those that die.
-    pub spares: Vec<PathBuf>,
-}
-
 /// Where drives are asked for, unless that is set.
 pub const DRIVE_PORT: u16 = 8004;
-
-impl SetSpec {
-    /// The first drive, for messages.
-    pub(crate) fn first(&self) -> PathBuf {
-        self.drives.first().map(|drive| drive.to_string().into()).unwrap_or_default()
-    }
-
-    /// Drives of other hosts.
-    pub(crate) fn far(&self) -> Vec<DriveLocation> {
-        self.drives.iter().filter(|place| place.dir().is_none()).cloned().collect()
-    }
-
-    /// Directories of this host.
-    pub(crate) fn dirs(&self) -> Vec<PathBuf> {
-        self.drives.iter().filter_map(|place| place.dir().map(PathBuf::from)).collect()
-    }
-}
 
 impl StorageConfig {
     /// Defaults: 512 MiB of memory, 4 workers per target, 2 cores, background sync after 4 s, a scrub every 30 days.

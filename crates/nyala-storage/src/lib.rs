@@ -13,12 +13,14 @@ pub mod drive_set;
 pub mod error;
 pub mod scrub;
 pub mod service;
+mod set_spec;
 #[cfg(feature = "testing")]
 pub mod testing;
 
 pub use compare::{Comparison, compare};
-pub use config::{DRIVE_PORT, ScrubConfig, SetSpec, StorageConfig, TargetSpec};
+pub use config::{DRIVE_PORT, ScrubConfig, StorageConfig, TargetSpec};
 pub use disks::Disks;
 pub use error::StorageError;
 pub use nyala_netdrives::{DriveLocation, ExportSpec};
 pub use service::{run, run_on};
+pub use set_spec::SetSpec;

@@ -49,6 +49,21 @@ pub enum DriveOrder {
         #[n(1)]
         effect: DriveEffect,
     },
+    /// Make a drive of the directory for a set, if it is empty, or of what this set began there before and never finished. It happens once:
+    /// [`crate::ErrorCode::EXISTS`] for whoever else wants it.
+    #[n(4)]
+    Take {
+        /// The set.
+        #[n(0)]
+        set: ClusterId,
+    },
+    /// Give the directory back that a set took and never finished.
+    #[n(5)]
+    Release {
+        /// The set.
+        #[n(0)]
+        set: ClusterId,
+    },
 }
 
 /// Who has a drive.
@@ -123,4 +138,7 @@ pub struct DriveLook {
     /// The target on its set, as it is in its table; empty without one.
     #[cbor(n(7), with = "minicbor::bytes")]
     pub target: Vec<u8>,
+    /// The set that took the directory when it was a spare.
+    #[n(8)]
+    pub claim: Option<ClusterId>,
 }

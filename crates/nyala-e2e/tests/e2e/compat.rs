@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The commands of BeeGFS, as published papers print them, on three hosts with their addresses and names, each with a network of its own: set up,
-//! looked at, mirrored. Management and the mount are on the first one, storage on the two others, metadata on the first two.
+//! The commands of BeeGFS and xiRAID, as published papers print them, on three hosts with their addresses and names, each with a network of its own: set up,
+//! looked at, mirrored, and a target on a RAID of block devices. Management and the mount are on the first one, storage on the two others, metadata on the first two.
 
 use nyala_e2e::cluster::sibling;
 use nyala_e2e::hosts::Machine;
@@ -111,6 +111,7 @@ fn e2e_compat_commands_of_the_papers() {
     look(&mut host);
     patterns(&mut host);
     mirrors(&mut host);
+    sets(&mut host);
     wrong(&mut host);
     host.prints("nyala umount /mnt/beegfs");
 }
@@ -350,6 +351,62 @@ fn mirrored_entries(host: &mut Host) {
         "beegfs-ctl --resyncstats --nodetype=storage --targetid=311",
         &["Job state: Success\n# of bytes to sync: "],
     );
+}
+
+/// The commands of xiRAID: a RAID 1 of two block devices becomes a storage target of a further service.
+fn sets(host: &mut Host) {
+    host.on(3).shows("xiraid show 2>&1", &["Notice: there are no sets to show", "╔RAIDs═", "║ name ║ static ║"]);
+    host.shows("xiraid license --update /root/license.txt 2>&1", &["Notice: license"]);
+    let mut devices = Vec::new();
+    for drive in ["nvme1n1", "nvme2n1"] {
+        let image = format!("truncate -s 300m /{drive}.img; mkfs.ext4 -q -F /{drive}.img; mkdir -p /drives/{drive}");
+        host.prints(&image);
+        let device = host.prints(&format!("losetup --show -f /{drive}.img")).trim().to_owned();
+        let create = format!("xiraid create -n era1 -l 1 -d {device} {device} -ss 64 -bs 4096");
+        host.refused(&create, &format!("mount {device} /drives/"));
+        // The device goes by itself with the mount.
+        host.prints(&format!("mount {device} /drives/{drive}; losetup -d {device}"));
+        devices.push(device);
+    }
+    let create = format!("xiraid create -n era1 -l 1 -d {} {} -ss 64 -bs 4096", devices[0], devices[1]);
+    let printed = format!("{} stands for /drives/nvme1n1", devices[0]);
+    let targets = host
+        .shows(&create, &["RAID 1: 2 drives", "alias = \"era1\"\ndrives = [\"/drives/nvme1n1\", \"/drives/nvme2n1\"]"]);
+    host.refused(&create, "not empty");
+    assert!(host.machine().sh(&format!("{create} || true")).err.contains(&printed));
+    host.shows(
+        "xiraid modify -n era1 -me 1 -mw 9000 -mm 9000 -se 1 2>&1",
+        &["Notice: --merge_enabled", "--merge_wait", "--sched_enabled"],
+    );
+    let (_, targets) = targets.split_once("[[targets]]").unwrap();
+    set_in_use(host, targets);
+}
+
+/// What was printed goes into settings, and the set is asked.
+fn set_in_use(host: &mut Host, targets: &str) {
+    let settings = format!(
+        "mkdir -p /etc/nyala/sets.d; {{ grep -v '^listen\\|^alias' /etc/nyala/inst2.d/storage.toml | sed -e '/^\\[\\[targets/,$d' -e 's|^dir = .*|dir = \"/data/sets\"|'; \
+         printf 'listen = \"0.0.0.0:8503\"\\n[[targets]]%s' '{targets}'; }} > /etc/nyala/sets.d/storage.toml; nyala config check /etc/nyala/sets.d/storage.toml"
+    );
+    host.prints(&settings);
+    host.machine().start("sets", "nyala storage --config /etc/nyala/sets.d/storage.toml");
+    let shown = "xicli raid show -n era1 | grep -q 'strip_size: 64'";
+    host.on(1).until("the set is a target", shown);
+    let row = [
+        "╔RAIDs═",
+        "║ era1 ║ size: ",
+        "║ online      ║ 0 /drives/nvme1n1 online ║ memory_usage_mb : - ║",
+        "║ level: 1 ",
+        "║ initialized ║ 1 /drives/nvme2n1 online ║",
+    ];
+    host.shows("xicli raid show", &row);
+    host.refused("xicli raid show -n era9", "There is no RAID era9");
+    host.refused("xicli raid replace -n era1 -no 1 -d null", "unmounted");
+    host.refused("xicli raid resize -n era1", "does not grow");
+    host.prints("xicli raid modify -n era1 -rp 100; xicli raid init start -n era1");
+    host.on(3).machine().stop("sets", "TERM");
+    host.prints("umount /drives/nvme1n1 /drives/nvme2n1");
+    host.on(1);
 }
 
 /// Wrong input has a sentence, and code 1.

@@ -3,9 +3,9 @@
 //! What is said of a set.
 
 use nyala_drives::{DriveSet, MemberStatus};
+use nyala_netdrives::DriveLocation;
 use nyala_raid::member::MemberState;
 use nyala_wire::raid::{RaidMember, RaidScrub, RaidState};
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 fn state_name(state: MemberState) -> &'static str {
@@ -18,7 +18,7 @@ fn state_name(state: MemberState) -> &'static str {
 }
 
 /// A set with its spares, its rate, and whether it is being rebuilt and checked.
-pub(super) fn describe(set: &DriveSet, spares: &[PathBuf], rate: u64, busy: (bool, bool)) -> RaidState {
+pub(super) fn describe(set: &DriveSet, spares: &[DriveLocation], rate: u64, busy: (bool, bool)) -> RaidState {
     let (geometry, counters, scrub) = (set.geometry(), set.counters(), set.scrub());
     let member = |status: MemberStatus| RaidMember {
         drive: status.location,
@@ -31,7 +31,7 @@ pub(super) fn describe(set: &DriveSet, spares: &[PathBuf], rate: u64, busy: (boo
         strip_bytes: geometry.strip_bytes() as u64,
         parity: u16::try_from(geometry.parity()).unwrap_or(u16::MAX),
         members: set.members().into_iter().map(member).collect(),
-        spares: spares.iter().map(|spare| spare.display().to_string()).collect(),
+        spares: spares.iter().map(DriveLocation::to_string).collect(),
         healed: counters.healed.load(Ordering::Relaxed),
         rebuilt_bytes: counters.rebuilt_bytes.load(Ordering::Relaxed),
         rebuilding: busy.0,

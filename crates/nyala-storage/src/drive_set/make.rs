@@ -4,10 +4,9 @@
 
 use super::identity::TargetDir;
 use super::reach::{DriveKeys, Reach, ReachError};
-use crate::config::SetSpec;
 use crate::error::StorageError;
+use crate::set_spec::SetSpec;
 use nyala_drives::{Drive, DriveSet, SetError, SetFiles, create};
-use nyala_netdrives::DriveLocation;
 use nyala_raid::Geometry;
 use nyala_raid::event::ErrorLimit;
 use nyala_raid::member::{DriveId, SetId};
@@ -47,20 +46,15 @@ pub fn make(spec: &SetSpec, keys: Option<&DriveKeys>) -> Result<(), StorageError
         }),
     };
     // All of them before any is changed.
-    if reach.0.is_some() {
-        spec.drives.iter().try_for_each(|location| reach.expect_empty(location)).map_err(refused)?;
-    }
+    spec.drives.iter().try_for_each(|location| reach.expect_empty(location)).map_err(refused)?;
     if let Some(network) = &mut reach.0 {
         let lost = |error| StorageError::Net { path: path.clone(), error };
         network.make(&spec.far()).map_err(lost)?;
         // Nobody else has them.
         network.open(&[], std::time::Duration::ZERO).map_err(lost)?;
     }
-    let open = |location: &DriveLocation| match location {
-        DriveLocation::Dir(_) => reach.make(location),
-        DriveLocation::Net { .. } => reach.open(location),
-    };
-    let drives = spec.drives.iter().map(open).collect::<Result<Vec<Drive>, _>>().map_err(refused)?;
+    let drives =
+        spec.drives.iter().map(|location| reach.make(location)).collect::<Result<Vec<Drive>, _>>().map_err(refused)?;
     create(&drives, geometry, SetId(random()?), &ids).map_err(set)?;
     let made = Arc::new(DriveSet::open(drives, false, ErrorLimit::default(), false).map_err(set)?);
     SetFiles::open(made.clone(), true).map_err(set)?;

@@ -9,6 +9,7 @@
 //! full at the same time: so writes that need space are refused while there is still some. A directory that is missing, empty or of another target is never taken for a
 //! drive, and nothing is made of it unless somebody says so. Drives of other hosts: the failure model of `nyala-netdrives`. Two services may be told to serve one target on such
 //! drives: it belongs to the one that opened it last, the other one stops, and neither takes drives that are too few, or whose target another one serves.
+//! Several targets may have one spare, at several hosts too: whose it is says a file on it, which is made once, before anything else there (`nyala_drives::take_drive`).
 
 mod background;
 mod chunk;
@@ -24,6 +25,7 @@ mod peek;
 mod reach;
 mod replace;
 mod returns;
+mod seen;
 mod spares;
 mod start;
 mod survey;

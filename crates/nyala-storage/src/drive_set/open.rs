@@ -3,16 +3,14 @@
 //! Opening the set of a target. Failure model: see the parent module.
 
 use super::reach::{DriveKeys, Reach};
-use super::survey;
-use crate::config::SetSpec;
+use super::seen::{self, Seen};
 use crate::error::StorageError;
-use nyala_drives::{Drive, DriveSet, SetError};
+use crate::set_spec::SetSpec;
+use nyala_drives::{Drive, DriveSet};
 use nyala_netdrives::{DriveLocation, NetError};
 use nyala_raid::assemble::assemble;
 use nyala_raid::event::ErrorLimit;
 use nyala_raid::geometry::Geometry;
-use nyala_raid::superblock::Superblock;
-use nyala_store::StoreError;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +24,7 @@ pub struct OpenSet {
     /// Of drives of other hosts that are there: what changes when something that was not synced may be lost.
     pub instances: Vec<String>,
     /// Spares that no drive of the set is in.
-    pub spares: Vec<PathBuf>,
+    pub spares: Vec<DriveLocation>,
     pub(super) reach: Reach,
 }
 
@@ -34,9 +32,9 @@ pub struct OpenSet {
 pub fn open(spec: &SetSpec, keys: Option<&DriveKeys>) -> Result<OpenSet, StorageError> {
     let path = spec.first();
     let failed = |error| StorageError::Set { path: path.clone(), error: Box::new(error) };
-    let (mut drives, there) = near(spec)?;
     let mut reach = Reach::of(spec, keys)?;
-    let (locations, superblocks) = found(spec, &reach, &drives)?;
+    let Seen { mut drives, there, locations, superblocks, missing, .. } = seen::look(spec, &reach)?;
+    missing.iter().for_each(|why| tracing::error!(why, "a drive is missing"));
     assemble(&superblocks, false).map_err(|error| failed(error.into()))?;
     let far = take(spec, &mut reach, &locations)?;
     let instances = far.iter().filter_map(Drive::instance).collect();
@@ -44,59 +42,12 @@ pub fn open(spec: &SetSpec, keys: Option<&DriveKeys>) -> Result<OpenSet, Storage
     let set = DriveSet::open(drives, false, ErrorLimit::default(), true).map_err(failed)?;
     check(spec, set.geometry())?;
     // Never a directory where a drive should be: that may be not mounted.
-    let spares = spec.spares.iter().filter(|spare| !there.contains(spare)).cloned().collect();
+    let is_used = |spare: &&DriveLocation| match spare.dir() {
+        Some(dir) => there.iter().any(|used| used == dir),
+        None => locations.contains(spare),
+    };
+    let spares = spec.spares.iter().filter(|spare| !is_used(spare)).cloned().collect();
     Ok(OpenSet { set: Arc::new(set), there, instances, spares, reach })
-}
-
-/// The drives of this host that are there, and their directories.
-pub(super) fn near(spec: &SetSpec) -> Result<(Vec<Drive>, Vec<PathBuf>), StorageError> {
-    let failed = |error| StorageError::Set { path: spec.first(), error: Box::new(error) };
-    let (mut drives, mut there) = (Vec::new(), Vec::new());
-    let dirs = spec.dirs();
-    for dir in dirs.iter().chain(&spec.spares) {
-        match Drive::open(dir, false) {
-            Ok(drive) if drive.superblock().map_err(failed)?.is_some() => {
-                drives.push(drive);
-                there.push(dir.clone());
-            }
-            Ok(_) => tracing::error!(dir = %dir.display(), "a drive has no superblock and is left out"),
-            // Somebody else is at work on it.
-            Err(error @ SetError::Table { error: StoreError::Locked { .. }, .. }) => return Err(failed(error)),
-            Err(error) if dirs.contains(dir) => {
-                tracing::error!(dir = %dir.display(), %error, "a drive is missing: is it mounted?");
-            }
-            Err(_) => {}
-        }
-    }
-    Ok((drives, there))
-}
-
-/// Which drives of other hosts are there, and what these and those of this host say of the set.
-pub(super) fn found(
-    spec: &SetSpec,
-    reach: &Reach,
-    near: &[Drive],
-) -> Result<(Vec<DriveLocation>, Vec<Superblock>), StorageError> {
-    let looks = survey::far(spec, reach)?;
-    let failed = |error| StorageError::Set { path: spec.first(), error: Box::new(error) };
-    let (mut locations, mut found) = (Vec::new(), Vec::new());
-    for (location, look) in looks {
-        match look.map(|look| (Superblock::decode(&look.superblock), look.missing)) {
-            Some((Some(superblock), _)) => {
-                locations.push(location);
-                found.push(superblock);
-            }
-            Some((None, missing)) => {
-                let why = missing.unwrap_or_else(|| "it has no superblock".to_owned());
-                tracing::error!(place = %location, why, "a drive is missing");
-            }
-            None => tracing::error!(place = %location, "a drive is missing: its host does not answer"),
-        }
-    }
-    for drive in near {
-        found.extend(drive.superblock().map_err(failed)?);
-    }
-    Ok((locations, found))
 }
 
 /// Takes the drives of other hosts that are there. Only if the set starts with them: otherwise whoever has them may go on.
@@ -117,7 +68,7 @@ pub(super) fn take(spec: &SetSpec, reach: &mut Reach, locations: &[DriveLocation
 
 /// Where drives of a set may be.
 pub(super) fn locations(spec: &SetSpec) -> Vec<DriveLocation> {
-    spec.drives.iter().cloned().chain(spec.spares.iter().cloned().map(DriveLocation::from)).collect()
+    spec.drives.iter().chain(&spec.spares).cloned().collect()
 }
 
 /// The settings say nothing else than the set has.

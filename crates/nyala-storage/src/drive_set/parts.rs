@@ -8,9 +8,10 @@ use super::load::Load;
 use super::open::{OpenSet, locations, open};
 use super::reach::DriveKeys;
 use super::upkeep::Upkeep;
-use crate::config::{SetSpec, TargetSpec};
+use crate::config::TargetSpec;
 use crate::disks::Disks;
 use crate::error::StorageError;
+use crate::set_spec::SetSpec;
 use nyala_drives::{SetFiles, set_disk};
 use nyala_store::own_dir::IdentityError;
 use nyala_store::{Options, Recovery, Store};
@@ -44,7 +45,7 @@ pub fn parts(
     check: impl FnOnce(&TargetDir) -> Result<(), StorageError>,
 ) -> Result<SetParts, StorageError> {
     let failed = |error| StorageError::Set { path: spec.dir.clone(), error: Box::new(error) };
-    let locations = locations(set);
+    let (locations, spare_after) = (locations(set), set.spare_after);
     let OpenSet { set, there, instances, spares, reach } = open(set, keys)?;
     let dir = TargetDir::of_set(&spec.dir, &set, &there, new_uuid)?;
     check(&dir)?;
@@ -58,7 +59,7 @@ pub fn parts(
     let (load, dir) = (Arc::new(Load::default()), Arc::new(Mutex::new(dir)));
     load.room_is(set.space());
     let chunks = SetChunks::new(set.clone(), Arc::new(kv.clone()), load.clone());
-    let upkeep = Upkeep::start(set, load, dir.clone(), spares, (locations, reach));
+    let upkeep = Upkeep::start(set, load, dir.clone(), (spares, spare_after), (locations, reach));
     let upkeep = upkeep.map_err(|error| StorageError::System { what: "cannot start a thread", error })?;
     Ok(SetParts { dir, kv, recovery, chunks, boot_id, upkeep })
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! A new drive in the place of a member. Failure model: see the parent module; what was made of a directory that is then refused goes again.
+//! A new drive in the place of a member. Failure model: see the parent module; what was made of a directory that is then refused goes again, now or when the
+//! set starts.
 
 use super::identity::TargetDir;
 use super::reach::Reach;
@@ -27,12 +28,12 @@ pub(super) fn replace(
     set.may_replace(member).map_err(refused)?;
     let mut id = [0; 16];
     getrandom::fill(&mut id).map_err(|error| ErrorCode::IO.with(format!("no random numbers: {error}")))?;
-    let new = reach.make(drive).map_err(|error| ErrorCode::INVALID.with(error.to_string()))?;
-    // Another host removes nothing for us: there a refusal from here on, when something has happened since the look above, leaves a drive that has to be emptied by hand.
+    let ours = set.superblock().set;
+    let new = reach.take(drive, ours).map_err(|error| ErrorCode::INVALID.with(error.to_string()))?;
     if let Err(error) = set.replace(member, new, DriveId(u128::from_le_bytes(id))) {
-        for made in drive.dir().iter().flat_map(|dir| ["objects", "table"].map(|made| dir.join(made))) {
-            // It was empty before; what cannot be removed is in the way of the next try, which says so.
-            let _ = std::fs::remove_dir_all(made);
+        // What cannot be given back now is this set's, and is when it wants it again, or starts.
+        if let Err(error) = reach.release(drive, ours) {
+            tracing::warn!(%drive, %error, "a drive that was begun cannot be given back now");
         }
         return Err(refused(error));
     }

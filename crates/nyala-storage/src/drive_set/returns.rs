@@ -5,7 +5,7 @@
 
 use super::identity::TargetDir;
 use super::reach::{Reach, ReachError};
-use nyala_drives::{DriveSet, SetError};
+use nyala_drives::{DriveSet, SetError, claimed_by};
 use nyala_netdrives::{DriveLocation, NetError};
 use nyala_raid::member::MemberState;
 use parking_lot::Mutex;
@@ -59,6 +59,15 @@ impl Returns {
 
     /// Gives how long it is left alone then.
     fn try_one(&self, set: &DriveSet, target: &Mutex<TargetDir>, location: &DriveLocation) -> Option<Duration> {
+        let ours = set.superblock().set;
+        // A spare may be another set's by now: what is of others is not touched.
+        if location.dir().is_some_and(|dir| claimed_by(dir).is_ok_and(|owner| owner.is_some_and(|owner| owner != ours)))
+        {
+            return None;
+        }
+        if location.dir().is_none() && self.reach.is_of(location, ours).ok().flatten() != Some(true) {
+            return Some(ASK_AGAIN);
+        }
         let drive = match self.reach.open(location) {
             Ok(drive) => drive,
             Err(error @ ReachError::Net(NetError::Drive { taken: true, .. })) => {

@@ -6,38 +6,41 @@ use super::identity::TargetDir;
 use super::reach::Reach;
 use super::replace::replace;
 use nyala_drives::DriveSet;
+use nyala_netdrives::DriveLocation;
 use nyala_raid::member::MemberState;
 use parking_lot::Mutex;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// A drive that is missing for so long is replaced by a spare.
+/// A drive that is missing for so long is replaced by a spare, unless that is set.
 const SPARE_AFTER: Duration = Duration::from_secs(60);
 
-/// Directories without a drive of the set, and since when members are missing.
+/// Directories without a drive of the set, of this host or others, and since when members are missing. Other sets may have the same.
 pub(super) struct Spares {
-    dirs: Mutex<Vec<PathBuf>>,
+    locations: Mutex<Vec<DriveLocation>>,
     missing: Mutex<Vec<Option<Instant>>>,
+    after: Duration,
 }
 
 impl Spares {
-    pub fn new(dirs: Vec<PathBuf>) -> Spares {
-        Spares { dirs: Mutex::new(dirs), missing: Mutex::default() }
+    pub fn new(locations: Vec<DriveLocation>, after: Option<Duration>) -> Spares {
+        Spares { locations: Mutex::new(locations), missing: Mutex::default(), after: after.unwrap_or(SPARE_AFTER) }
     }
 
-    /// Those that are left.
-    pub fn remaining(&self) -> Vec<PathBuf> {
-        self.dirs.lock().clone()
+    /// Those that nobody has taken.
+    pub fn remaining(&self, set: &DriveSet, reach: &Reach) -> Vec<DriveLocation> {
+        let (all, ours) = (self.locations.lock().clone(), set.superblock().set);
+        all.into_iter().filter(|spare| reach.is_free(spare, ours)).collect()
     }
 
-    /// One was taken by somebody else.
-    pub fn remove(&self, dir: &Path) {
-        self.dirs.lock().retain(|spare| spare != dir);
+    /// An operator gave one to the set.
+    pub fn remove(&self, location: &DriveLocation) {
+        self.locations.lock().retain(|spare| spare != location);
     }
 
     /// Gives spares to members that have been missing for long, and says which.
-    pub fn take(&self, set: &DriveSet, dir: &Mutex<TargetDir>, reach: &Reach) -> Vec<PathBuf> {
+    pub fn take(&self, set: &DriveSet, dir: &Mutex<TargetDir>, reach: &Reach) -> Vec<DriveLocation> {
         let mut taken = Vec::new();
         for (member, status) in set.members().iter().enumerate() {
             if self.is_due(member, status.state == MemberState::Missing, Instant::now()) {
@@ -54,19 +57,23 @@ impl Spares {
         }
         let since = is_missing.then(|| missing[member].unwrap_or(now));
         missing[member] = since;
-        since.is_some_and(|since| now.saturating_duration_since(since) >= SPARE_AFTER)
+        since.is_some_and(|since| now.saturating_duration_since(since) >= self.after)
     }
 
-    fn give(&self, set: &DriveSet, with: (&Mutex<TargetDir>, &Reach), member: usize) -> Option<PathBuf> {
-        let mut dirs = self.dirs.lock();
+    fn give(&self, set: &DriveSet, with: (&Mutex<TargetDir>, &Reach), member: usize) -> Option<DriveLocation> {
+        let all = self.locations.lock().clone();
         let locations = set.members().into_iter().filter_map(|status| status.location);
         let mounts =
             locations.map(PathBuf::from).filter(|location| location.exists()).all(|location| is_mount(&location));
-        let fits = |spare: &Path| !mounts || is_mount(spare);
-        let give = |spare: &PathBuf| replace(set, with, member, &spare.clone().into());
-        let taken = dirs.iter().position(|spare| fits(spare) && give(spare).is_ok());
-        let spare = dirs.remove(taken?);
-        tracing::warn!(member, drive = %spare.display(), "a spare takes the place of a drive that is missing");
+        let fits = |spare: &DriveLocation| !mounts || spare.dir().is_none_or(is_mount);
+        let ours = set.superblock().set;
+        // One that another set has taken meanwhile is refused, whoever looked first.
+        let give = |spare: &&DriveLocation| {
+            fits(spare) && with.1.is_free(spare, ours) && replace(set, with, member, spare).is_ok()
+        };
+        let spare = all.iter().find(give)?.clone();
+        self.remove(&spare);
+        tracing::warn!(member, drive = %spare, "a spare takes the place of a drive that is missing");
         Some(spare)
     }
 }
@@ -83,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_drive_that_comes_back_in_time_keeps_its_place() {
-        let (spares, now) = (Spares::new(vec![]), Instant::now());
+        let (spares, now) = (Spares::new(vec![], None), Instant::now());
         let at = |seconds| now + Duration::from_secs(seconds);
         assert!(!spares.is_due(3, true, now) && !spares.is_due(3, true, at(59)));
         assert!(!spares.is_due(1, true, at(60)), "each has a time of its own");

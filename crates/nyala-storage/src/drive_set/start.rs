@@ -6,10 +6,11 @@
 //! without these, and they are out of date otherwise. A service that has drives of this host keeps them, since it locks them; one that has drives of other hosts loses
 //! those, as in any take-over, and stops. A crash in the middle leaves a set that does not start by itself, or does: asked again, it is done.
 
-use super::open::{found, near, take};
+use super::open::take;
 use super::reach::{DriveKeys, Reach};
-use crate::config::SetSpec;
+use super::seen::{self, Seen};
 use crate::error::StorageError;
+use crate::set_spec::SetSpec;
 use nyala_drives::{DriveSet, SetError};
 use nyala_raid::assemble::assemble;
 use nyala_raid::event::ErrorLimit;
@@ -31,9 +32,9 @@ pub struct Start {
 /// Errors: drives that are not enough by themselves, or in use by a service, or of which some say something else.
 pub fn start(spec: &SetSpec, keys: Option<&DriveKeys>, go: bool) -> Result<Start, StorageError> {
     let failed = |error: SetError| StorageError::Set { path: spec.first(), error: Box::new(error) };
-    let (mut drives, _) = near(spec)?;
     let mut reach = Reach::of(spec, keys)?;
-    let (locations, superblocks) = found(spec, &reach, &drives)?;
+    let Seen { mut drives, locations, superblocks, missing, .. } = seen::look(spec, &reach)?;
+    missing.iter().for_each(|why| tracing::error!(why, "a drive is missing"));
     let assembled = assemble(&superblocks, true).map_err(|error| failed(error.into()))?;
     let refused = assemble(&superblocks, false).err().map(|error| error.to_string());
     if go && refused.is_some() {

@@ -18,7 +18,6 @@ use nyala_netdrives::DriveLocation;
 use nyala_wire::raid::{RaidOrder, RaidState};
 use nyala_wire::{ErrorCode, WireError};
 use parking_lot::Mutex;
-use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -40,17 +39,17 @@ pub struct Upkeep {
 }
 
 impl Upkeep {
-    /// Begins. `spares` are directories without a drive of the set, `drives` the places where its drives may be.
+    /// Begins. `spares` have no drive of the set, `drives` the places where its drives may be.
     pub(super) fn start(
         set: Arc<DriveSet>,
         load: Arc<Load>,
         dir: Arc<Mutex<TargetDir>>,
-        spares: Vec<PathBuf>,
+        (spares, spare_after): (Vec<DriveLocation>, Option<Duration>),
         (drives, reach): (Vec<DriveLocation>, Reach),
     ) -> std::io::Result<Arc<Upkeep>> {
         let (stop, stopped) = mpsc::channel();
         let (work, spares, returns) =
-            (Background::new(set, load), Spares::new(spares), Returns::new(drives, reach.clone()));
+            (Background::new(set, load), Spares::new(spares, spare_after), Returns::new(drives, reach.clone()));
         let (stop, thread) = (Mutex::new(Some(stop)), Mutex::default());
         let upkeep = Arc::new(Upkeep { work, dir, spares, returns, reach, stop, thread });
         let mine = upkeep.clone();
@@ -92,7 +91,7 @@ impl Upkeep {
         self.work.look_at_the_time();
         self.returns.take(&self.work.set, &self.dir);
         for taken in self.spares.take(&self.work.set, &self.dir, &self.reach) {
-            self.returns.add(taken.into());
+            self.returns.add(taken);
         }
     }
 
@@ -114,13 +113,14 @@ impl Upkeep {
                 let location: DriveLocation =
                     drive.parse().map_err(|error| ErrorCode::INVALID.with(format!("{error}")))?;
                 replace(&self.work.set, (&self.dir, &self.reach), usize::from(member), &location)?;
-                location.dir().iter().for_each(|dir| self.spares.remove(dir));
+                self.spares.remove(&location);
                 self.returns.add(location);
             }
             RaidOrder::Check => self.work.begin_check(),
             RaidOrder::Rate { bytes_per_s } => self.work.set_rate(bytes_per_s),
         }
         let busy = (self.work.is_rebuilding(), self.work.is_checking());
-        Ok(describe(&self.work.set, &self.spares.remaining(), self.work.rate(), busy))
+        let spares = self.spares.remaining(&self.work.set, &self.reach);
+        Ok(describe(&self.work.set, &spares, self.work.rate(), busy))
     }
 }

@@ -8,10 +8,11 @@
 //! Management away: there is a wait for it, as for registration. What is seen may change until the set is opened: then the drives' fence decides.
 
 use super::targets::Targets;
-use crate::config::{SetSpec, StorageConfig, TargetSpec};
+use crate::config::{StorageConfig, TargetSpec};
 use crate::disks::Disks;
 use crate::drive_set::{DriveKeys, survey};
 use crate::error::StorageError;
+use crate::set_spec::SetSpec;
 use nyala_store::own_dir::Identity;
 use nyala_transport::advertise::advertised_address;
 use nyala_transport::member::MgmtClient;
@@ -29,13 +30,13 @@ const ALL_WITHIN: Duration = Duration::from_secs(10);
 /// Other targets of the service wait so long for those that cannot be opened.
 const OTHERS_WAIT: Duration = Duration::from_secs(30);
 
-/// Whether sets of a configuration have drives of other hosts.
+/// Whether sets of a configuration have drives or spares of other hosts.
 pub(super) fn are_any(config: &StorageConfig) -> bool {
     config.targets.iter().any(|spec| far(spec).is_some())
 }
 
 fn far(spec: &TargetSpec) -> Option<&SetSpec> {
-    spec.set.as_ref().filter(|set| !set.far().is_empty())
+    spec.set.as_ref().filter(|set| !set.reached().is_empty())
 }
 
 /// Opens the targets once those on drives of other hosts may be opened. Waits for ever if there is nothing to serve.

@@ -11,6 +11,7 @@ use super::metrics_page::MetricsPage;
 use super::mirror::{Mirrors, Supervisor, supervise};
 use super::scrub::Scrubs;
 use super::sessions::Sessions;
+use super::shared_spares::note_shared;
 use super::target::Target;
 use super::targets::Targets;
 use crate::config::StorageConfig;
@@ -45,13 +46,14 @@ pub async fn run(config: StorageConfig, shutdown: impl Future<Output = ()>) -> R
 
 /// The same on other disks.
 pub async fn run_on(
-    config: StorageConfig,
+    mut config: StorageConfig,
     disks: &dyn Disks,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), StorageError> {
     if config.targets.is_empty() && config.exports.is_empty() {
         return Err(StorageError::NoTarget);
     }
+    note_shared(&mut config.targets);
     let mut scrapes = Scrapes::at(config.metrics)?;
     let descriptors = raise_open_files();
     let secret = Secret::load(&config.secret_file)?;

@@ -3,14 +3,16 @@
 //! What a target stands on: a directory, or a drive set. Failure model: those of [`super::target`] and [`crate::drive_set`].
 
 use crate::chunk_store::ChunkDisk;
-use crate::config::{SetSpec, TargetSpec};
+use crate::config::TargetSpec;
 use crate::disks::Disks;
 use crate::drive_set::{self, DriveKeys, SetParts, TargetDir, Upkeep};
 use crate::error::StorageError;
+use crate::set_spec::SetSpec;
 use nyala_store::own_dir::{Identity, IdentityError};
 use nyala_store::{Options, Recovery, Store};
 use nyala_wire::ClusterId;
 use parking_lot::Mutex;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The log of a target holds few kinds of small records; small segments keep small targets small.
@@ -77,12 +79,17 @@ pub(super) fn of_set(
 
 /// Who the target on a set is, without taking anything.
 pub(super) fn identity_on(set: &SetSpec, keys: Option<&DriveKeys>) -> Result<Option<Identity>, StorageError> {
-    let dirs = set.dirs();
-    if let Some(near) = drive_set::peek_set(dirs.iter().chain(&set.spares))?.filter(|near| near.target.0 != 0) {
-        return Ok(Some(near));
+    let mut dirs = set.dirs();
+    if !set.spares_shared {
+        // Otherwise they may be another target's.
+        dirs.extend(set.spares.iter().filter_map(|spare| spare.dir().map(Path::to_owned)));
     }
-    match keys.filter(|_| !set.far().is_empty()) {
-        Some(keys) => Ok(drive_set::survey(set, keys)?.identity),
-        None => Ok(drive_set::peek_set(dirs.iter().chain(&set.spares))?),
+    let near = drive_set::peek_set(&dirs);
+    match keys.filter(|_| !set.reached().is_empty()) {
+        Some(keys) => match near?.filter(|near| near.target.0 != 0) {
+            Some(near) => Ok(Some(near)),
+            None => Ok(drive_set::survey(set, keys)?.identity),
+        },
+        None => Ok(near?),
     }
 }

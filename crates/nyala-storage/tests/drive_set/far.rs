@@ -17,7 +17,7 @@ use std::path::Path;
 use std::thread::JoinHandle;
 
 /// A port that nobody has now.
-fn port() -> SocketAddr {
+pub fn port() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
@@ -26,13 +26,13 @@ const FOUR_AND_TWO: Level = Level::NPlusM { parity: 2 };
 type Ended = JoinHandle<Result<(), StorageError>>;
 
 /// A storage service without targets that lends a drive out.
-struct Lender {
-    config: StorageConfig,
+pub struct Lender {
+    pub config: StorageConfig,
     running: Option<(tokio::sync::oneshot::Sender<()>, Ended)>,
 }
 
 impl Lender {
-    fn new(cluster: &Cluster, at: usize) -> Lender {
+    pub fn new(cluster: &Cluster, at: usize) -> Lender {
         let dir = cluster.dir.path().join(format!("far{at}"));
         std::fs::create_dir(&dir).unwrap();
         let mut config = cluster.config(&format!("lender{at}"));
@@ -44,20 +44,20 @@ impl Lender {
         lender
     }
 
-    fn start(&mut self) {
+    pub fn start(&mut self) {
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let config = self.config.clone();
         let run = move || client(nyala_storage::run(config, async move { drop(stopped.await) }));
         self.running = Some((stop, std::thread::spawn(run)));
     }
 
-    fn stop(&mut self) {
+    pub fn stop(&mut self) {
         let (stop, thread) = self.running.take().unwrap();
         drop(stop);
         thread.join().unwrap().unwrap();
     }
 
-    fn location(&self) -> DriveLocation {
+    pub fn location(&self) -> DriveLocation {
         DriveLocation::Net { service: self.config.drive_listen.to_string(), name: "d".into() }
     }
 }
@@ -65,7 +65,7 @@ impl Lender {
 fn config(cluster: &Cluster, name: &str, lenders: &[Lender], level: Level) -> StorageConfig {
     let drives: Vec<DriveLocation> = lenders.iter().map(Lender::location).collect();
     let dir = drives[0].to_string().into();
-    let set = SetSpec { drives, level: Some(level), strip_bytes: Some(16 << 10), spares: vec![] };
+    let set = SetSpec { drives, level: Some(level), strip_bytes: Some(16 << 10), ..SetSpec::default() };
     let mut config = cluster.config(name);
     config.targets = vec![TargetSpec { dir, set: Some(set), ..TargetSpec::default() }];
     config

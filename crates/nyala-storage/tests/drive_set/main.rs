@@ -11,3 +11,4 @@ mod crash;
 mod drives;
 mod far;
 mod service;
+mod spares;

@@ -39,7 +39,7 @@ fn config(cluster: &Cluster, drives: &[usize]) -> StorageConfig {
         drives: drives.into_iter().map(Into::into).collect(),
         level: Some(Level::Raid6),
         strip_bytes: Some(STRIP),
-        spares: vec![],
+        ..SetSpec::default()
     };
     let mut config = cluster.config("a");
     config.targets = vec![TargetSpec { dir, set: Some(set), ..TargetSpec::default() }];
@@ -87,7 +87,12 @@ pub async fn sync(to: &Connection, file: ChunkFileId) {
 }
 
 pub async fn raid(to: &Connection, order: RaidOrder) -> Result<RaidState, WireError> {
-    let body = codec::encode(&RaidRequest { target: TARGET, order });
+    raid_of(to, TARGET, order).await
+}
+
+/// The same of another target.
+pub async fn raid_of(to: &Connection, target: TargetId, order: RaidOrder) -> Result<RaidState, WireError> {
+    let body = codec::encode(&RaidRequest { target, order });
     Ok(codec::decode(&result(to.call(Request::new(message_type::STORAGE_RAID, body)).await.unwrap())?.body).unwrap())
 }
 
@@ -138,7 +143,7 @@ pub async fn check_all(from: &Connection, when: &str) {
     }
 }
 
-fn empty(dir: &Path) {
+pub fn empty(dir: &Path) {
     std::fs::remove_dir_all(dir).unwrap();
     std::fs::create_dir(dir).unwrap();
 }

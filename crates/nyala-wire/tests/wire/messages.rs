@@ -47,7 +47,7 @@ structures! {
     EntryReply { inode, kind, attr }
     FileReply { attr, layout, inline, inline_limit, leftovers }
     DriveHold { epoch, holder, turn }
-    DriveLook { missing, epoch, instance, total_bytes, free_bytes, empty, superblock, target }
+    DriveLook { missing, epoch, instance, total_bytes, free_bytes, empty, superblock, target, claim }
     DriveRequest { drive, order }
     FsckNews { run, repairs, progress, outcome }
     FencesReply { sessions }
@@ -310,6 +310,8 @@ enums! {
         1 Make {}
         2 Attach { hold, instance }
         3 Run { attachment, effect }
+        4 Take { set }
+        5 Release { set }
     }
     DriveEffect {
         0 Read { object, offset, len }

@@ -18,7 +18,7 @@ const PATH_DIR: &str = "/usr/local/bin";
 /// `nyala compat …`
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum CompatCommand {
-    /// Install beegfs-ctl, beegfs-df, beegfs-net, beegfs-check-servers and beegfs-setup-… as links to this program
+    /// Install beegfs-ctl, beegfs-df, beegfs-net, beegfs-check-servers, beegfs-setup-…, xicli and xiraid as links to this program
     Install(InstallArgs),
     /// Show what an old configuration file is in Nyala
     Translate(TranslateArgs),

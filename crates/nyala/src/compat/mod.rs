@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The commands of BeeGFS 7 under their names, for administrators who know them and for what was written for them: `beegfs-ctl`,
-//! `beegfs-df`, `beegfs-net`, `beegfs-check-servers` and `beegfs-setup-…` are links to this program (`nyala compat install`). Arguments
+//! The commands of BeeGFS 7 and xiRAID under their names, for administrators who know them and for what was written for them: `beegfs-ctl`,
+//! `beegfs-df`, `beegfs-net`, `beegfs-check-servers`, `beegfs-setup-…`, `xicli` and `xiraid` are links to this program (`nyala compat install`). Arguments
 //! and the shape of the output are those of published manuals and papers; what they do is what Nyala's own commands do.
 //!
 //! What means nothing here is said in a line that begins with `Notice:` on standard error, and never done silently; what Nyala does
@@ -22,6 +22,7 @@ mod notice;
 mod servers;
 mod setup;
 mod table;
+mod xiraid;
 
 use crate::exit::{Failure, Outcome};
 use command_line::CommandLine;
@@ -44,6 +45,7 @@ pub fn run(name: &'static str, args: &[OsString]) -> Outcome {
         "beegfs-df" => df::run(&CommandLine::of(&args)),
         "beegfs-net" => servers::net(&CommandLine::of(&args)),
         "beegfs-check-servers" => servers::check(&CommandLine::of(&args)),
+        "xiraid" | "xicli" => xiraid::run(name, &args),
         _ => setup::run(name, &args),
     }
 }

@@ -2,8 +2,8 @@
 
 //! The names of the old commands.
 
-/// The names, and the directory below the prefix that each is in.
-pub const NAMES: [&str; 8] = [
+/// The names; each is in the same directory below the prefix.
+pub const NAMES: [&str; 10] = [
     "beegfs-ctl",
     "beegfs-df",
     "beegfs-net",
@@ -12,4 +12,6 @@ pub const NAMES: [&str; 8] = [
     "beegfs-setup-meta",
     "beegfs-setup-storage",
     "beegfs-setup-client",
+    "xiraid",
+    "xicli",
 ];

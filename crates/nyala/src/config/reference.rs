@@ -53,7 +53,7 @@ fn rendered() -> String {
         table::<MetaSettings>("Of a metadata service (`nyala meta`)."),
         table::<StorageSettings>(
             "Of a storage service (`nyala storage`). `targets` and `drive-exports` are lists of tables: `[[targets]]` has `dir`, or `drives` with \
-             `level`, `strip`, `groups`, `parity` and `spares` ([drive sets](drives.md)), and if wished `id`, `alias` and `limit`; `[[drive-exports]]` \
+             `level`, `strip`, `groups`, `parity`, `spares` and `spare-after` ([drive sets](drives.md)), and if wished `id`, `alias` and `limit`; `[[drive-exports]]` \
              has `name` and `dir` ([across servers](drives.md#across-servers)).",
         ),
         table::<ClientSettings>(

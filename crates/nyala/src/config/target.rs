@@ -3,7 +3,7 @@
 //! A storage target, as people write it: in a directory, or on a drive set.
 
 use crate::exit::Failure;
-use crate::units::Size;
+use crate::units::{Size, Span};
 use nyala_raid::level::text;
 use nyala_storage::{DriveLocation, SetSpec, TargetSpec};
 use nyala_wire::TargetId;
@@ -33,9 +33,12 @@ pub struct TargetArg {
     /// Parity strips, with level n+m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parity: Option<u8>,
-    /// Directories of drives that take the place of those that die.
+    /// Drives that take the place of those that die, named as those. Several targets may have the same: whoever needs one first takes it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub spares: Vec<PathBuf>,
+    pub spares: Vec<String>,
+    /// How long a drive is missing before a spare takes its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spare_after: Option<Span>,
     /// Wished id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<TargetId>,
@@ -56,13 +59,18 @@ impl TargetArg {
     pub fn spec(self) -> Result<TargetSpec, Failure> {
         let shape = SetShape { level: self.level, strip: self.strip, groups: self.groups, parity: self.parity };
         let set = match (is_empty(&self.dir), self.drives.is_empty()) {
-            (false, true) if self.spares.is_empty() && shape == SetShape::default() => None,
-            (true, false) => Some(shape.spec(&self.drives, self.spares).map_err(Failure::config)?),
+            (false, true) if self.spares.is_empty() && self.spare_after.is_none() && shape == SetShape::default() => {
+                None
+            }
+            (true, false) => {
+                let set = shape.spec(&self.drives, &self.spares).map_err(Failure::config)?;
+                Some(SetSpec { spare_after: self.spare_after.map(|span| span.0), ..set })
+            }
             (true, true) => return Err(Failure::config("a target needs dir = \"…\" or drives = [\"…\", …]")),
             (false, _) => {
                 let dir = self.dir.display();
                 return Err(Failure::config(format!(
-                    "the target {dir} has a directory, so it has no drives, level, strip, groups, parity or spares"
+                    "the target {dir} has a directory, so it has no drives, level, strip, groups, parity, spares or spare-after"
                 )));
             }
         };
@@ -115,16 +123,19 @@ pub struct SetShape {
 
 impl SetShape {
     /// A set of this shape on these drives.
-    pub fn spec(&self, drives: &[String], spares: Vec<PathBuf>) -> Result<SetSpec, String> {
-        let drives = drives.iter().map(|drive| drive.parse::<DriveLocation>()).collect::<Result<_, _>>();
-        let drives = drives.map_err(|error| error.to_string())?;
-        if let Some(spare) = spares.iter().find(|spare| spare.to_string_lossy().contains("://")) {
-            return Err(format!("{} is of another host; spares are directories of this host", spare.display()));
+    pub fn spec(&self, drives: &[String], spares: &[String]) -> Result<SetSpec, String> {
+        let locations = |named: &[String]| {
+            let locations = named.iter().map(|drive| drive.parse::<DriveLocation>()).collect::<Result<Vec<_>, _>>();
+            locations.map_err(|error| error.to_string())
+        };
+        let (drives, spares) = (locations(drives)?, locations(spares)?);
+        if let Some(twice) = spares.iter().find(|spare| drives.contains(spare)) {
+            return Err(format!("{twice} is a drive of the set, and cannot be a spare of it too"));
         }
         let parse = |level: &String| text::parse(level, self.groups, self.parity);
         let level = self.level.as_ref().map(parse).transpose().map_err(|error| error.to_string())?;
         let strip_bytes = self.strip.map(|size| usize::try_from(size.0).unwrap_or(usize::MAX));
-        Ok(SetSpec { drives, level, strip_bytes, spares })
+        Ok(SetSpec { drives, level, strip_bytes, spares, ..SetSpec::default() })
     }
 }
 

@@ -12,13 +12,16 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Flags of `nyala raid create`.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub struct RaidCreateArgs {
     /// Empty directories of this host, each the root of a file system on a drive of its own; or of other hosts, which lend them out: net://HOST:PORT/NAME
     #[arg(value_name = "DIR", required = true, num_args = 1..)]
     pub drives: Vec<String>,
     #[command(flatten)]
     pub shape: SetShape,
+    /// Alias of the target that is printed for the settings
+    #[arg(long, value_name = "NAME")]
+    pub alias: Option<String>,
     #[command(flatten)]
     pub far: FarArgs,
     /// Do it; otherwise it is only said what would be made
@@ -39,12 +42,14 @@ struct Made {
     /// What the loss of one host would do.
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alias: Option<String>,
     made: bool,
 }
 
 /// Makes it.
 pub fn run(args: RaidCreateArgs, output: Output) -> Outcome {
-    let spec = args.shape.spec(&args.drives, vec![]).map_err(Failure::usage)?;
+    let spec = args.shape.spec(&args.drives, &[]).map_err(Failure::usage)?;
     let failed = |error: nyala_storage::StorageError| Failure::failed(error.to_string());
     let geometry = match spec.level {
         Some(_) => geometry(&spec).map_err(|error| Failure::usage(error.to_string()))?,
@@ -65,6 +70,7 @@ pub fn run(args: RaidCreateArgs, output: Output) -> Outcome {
         data: geometry.data(),
         parity: geometry.parity(),
         strip_bytes: geometry.strip_bytes(),
+        alias: args.alias,
         made: args.yes,
     };
     show(output, &made, render)
@@ -110,7 +116,8 @@ fn render(made: &Made) -> String {
     match made.made {
         true => format!(
             "{shape}. It is a new storage target; name it in the settings of this host's storage service, and start that \
-             again:\n\n[[targets]]\ndrives = [{}]\n",
+             again:\n\n[[targets]]\n{}drives = [{}]\n",
+            made.alias.as_ref().map(|alias| format!("alias = {alias:?}\n")).unwrap_or_default(),
             drives.join(", ")
         ),
         false => format!("{shape} would be made. Nothing was changed; add --yes to make it.\n"),

@@ -5,10 +5,10 @@
 //! **Failure model.** A set in use is asked through its service, which may be away: that is said. What changes something says first what it would do, and does it with `--yes`.
 //! Asked again, nothing is done twice: a directory that is of a set already is refused.
 
-mod ask;
+pub mod ask;
 mod check;
-mod create;
-mod far;
+pub mod create;
+pub mod far;
 mod rebuild;
 mod replace;
 mod show;

@@ -36,7 +36,7 @@ struct Started {
 
 /// Does it.
 pub fn run(args: RaidStartArgs, output: Output) -> Outcome {
-    let spec = SetShape::default().spec(&args.drives, vec![]).map_err(Failure::usage)?;
+    let spec = SetShape::default().spec(&args.drives, &[]).map_err(Failure::usage)?;
     let keys = args.far.keys(&spec.drives)?;
     let done = start(&spec, keys.as_ref(), args.yes).map_err(|error| Failure::failed(error.to_string()))?;
     let started = args.yes && done.refused.is_some();

@@ -15,8 +15,8 @@ fn a_set_is_made_of_empty_directories_when_that_is_said() {
     let args = |drives: &[String], yes| RaidCreateArgs {
         drives: drives.to_vec(),
         shape: shape.clone(),
-        far: FarArgs::default(),
         yes,
+        ..RaidCreateArgs::default()
     };
     let create = |yes| run(args(&names, yes), Output::Json);
     assert!(create(true).unwrap_err().message.contains("mount its drive"));

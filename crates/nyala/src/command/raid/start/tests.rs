@@ -13,7 +13,7 @@ fn set(level: &str, drives: usize) -> (tempfile::TempDir, Vec<String>) {
     drives.iter().for_each(|drive| std::fs::create_dir(drive).unwrap());
     let names: Vec<String> = drives.iter().map(|drive| drive.display().to_string()).collect();
     let shape = SetShape { level: Some(level.into()), ..SetShape::default() };
-    make(&shape.spec(&names, vec![]).unwrap(), None).unwrap();
+    make(&shape.spec(&names, &[]).unwrap(), None).unwrap();
     (dir, names)
 }
 
@@ -22,7 +22,7 @@ fn start_with(drives: &[String], yes: bool) -> Outcome {
 }
 
 fn opens(drives: &[String]) -> Result<Vec<usize>, String> {
-    let spec = SetShape::default().spec(drives, vec![]).unwrap();
+    let spec = SetShape::default().spec(drives, &[]).unwrap();
     let opened = open(&spec, None).map_err(|error| error.to_string())?;
     let missing = opened.set.members().into_iter().enumerate().filter(|(_, member)| !member.is_held);
     Ok(missing.map(|(number, _)| number).collect())
@@ -45,7 +45,7 @@ fn what_needs_no_help_or_cannot_be_helped_is_left_alone() {
     let (_dir, names) = set("6", 5);
     assert_eq!(opens(&names), Ok(vec![]));
     std::fs::remove_dir_all(&names[1]).unwrap();
-    let done = start(&SetShape::default().spec(&names, vec![]).unwrap(), None, true).unwrap();
+    let done = start(&SetShape::default().spec(&names, &[]).unwrap(), None, true).unwrap();
     assert_eq!((done.refused, done.without), (None, vec![1]), "two may be lost");
     names[2..4].iter().for_each(|name| std::fs::remove_dir_all(name).unwrap());
     let too_few = start_with(&names, true).unwrap_err().message;
