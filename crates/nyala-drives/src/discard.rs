@@ -9,10 +9,26 @@ use crate::core::Core;
 use crate::error::SetError;
 use crate::events::happened;
 use crate::missed::load_missed_of;
+use crate::requests::write;
+use crate::status::has_stripes;
 use nyala_raid::event::Event;
 use nyala_raid::member::MemberState;
 use nyala_raid::{ObjectId, StripeError, StripeId, Use};
 use std::ops::Range;
+
+/// Makes an object read as zeros from `from` on, where it has content up to `end` at most.
+pub(crate) fn clear(set: &Core, object: ObjectId, from: u64, end: u64) -> Result<(), SetError> {
+    let stripe = set.volume.geometry().stripe_bytes() as u64;
+    let behind = from.div_ceil(stripe);
+    let border = end.min(behind.saturating_mul(stripe));
+    if border > from && has_stripes(set, object, from / stripe)? {
+        write(set, object, from, &vec![0; (border - from) as usize])?;
+    }
+    if end > border && has_stripes(set, object, behind)? {
+        return discard(set, object, behind..u64::MAX);
+    }
+    Ok(())
+}
 
 /// Removes whole stripes of an object; all that follow if the range ends with the largest number. Durable when it returns.
 pub(crate) fn discard(set: &Core, object: ObjectId, stripes: Range<u64>) -> Result<(), SetError> {

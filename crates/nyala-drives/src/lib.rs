@@ -26,6 +26,7 @@ pub mod fuzzing;
 mod local;
 mod missed;
 mod open;
+mod options;
 mod owner;
 mod progress;
 mod rebuild;

@@ -7,6 +7,7 @@ use crate::drive::Drive;
 use crate::error::SetError;
 use crate::events::{failed, store};
 use crate::missed::load_missed;
+use crate::options::{apply_options, options_found};
 use crate::run::Runners;
 use crate::scrub::scrub_found;
 use crate::state::State;
@@ -98,6 +99,7 @@ fn start(set: &mut Core, changed: bool, outdated: &[usize]) -> Result<(), SetErr
     let scrub = scrub_found(set);
     let members = set.state.lock().members.clone();
     *set.state.lock() = State::new(members, set.recovered.number, scrub);
+    apply_options(set, options_found(set));
     for member in 0..set.volume.geometry().drives() {
         load_missed(set, member)?;
     }

@@ -5,12 +5,12 @@
 use crate::core::{Core, Counters};
 use crate::drive::Drive;
 use crate::error::SetError;
-use crate::progress::Progress;
-use crate::status::MemberStatus;
-use crate::{discard, open, owner, rebuild, requests, returned, scrub, status, sync};
+use crate::{discard, open, options, owner, rebuild, requests, returned, scrub, status, sync};
+use crate::{progress::Progress, status::MemberStatus};
 use nyala_raid::Recovered;
 use nyala_raid::event::ErrorLimit;
 use nyala_raid::member::DriveId;
+use nyala_raid::options::SetOptions;
 use nyala_raid::superblock::Superblock;
 use nyala_raid::walk::Scrub;
 use nyala_raid::{Geometry, ObjectId};
@@ -65,16 +65,7 @@ impl DriveSet {
 
     /// Makes an object read as zeros from `from` on, where it has content up to `end` at most; `end` may be the largest number.
     pub fn clear(&self, object: ObjectId, from: u64, end: u64) -> Result<(), SetError> {
-        let stripe = self.geometry().stripe_bytes() as u64;
-        let behind = from.div_ceil(stripe);
-        let border = end.min(behind.saturating_mul(stripe));
-        if border > from && status::has_stripes(&self.core, object, from / stripe)? {
-            self.write(object, from, &vec![0; (border - from) as usize])?;
-        }
-        if end > border && status::has_stripes(&self.core, object, behind)? {
-            return self.discard(object, behind..u64::MAX);
-        }
-        Ok(())
+        discard::clear(&self.core, object, from, end)
     }
 
     /// Makes everything that was written before durable.
@@ -90,6 +81,16 @@ impl DriveSet {
     /// Writes on all drives that are there who the target on the set is.
     pub fn set_owner(&self, owner: &[u8]) -> Result<(), SetError> {
         owner::set_owner(&self.core, owner)
+    }
+
+    /// What an operator has set.
+    pub fn options(&self) -> SetOptions {
+        self.core.state.lock().options
+    }
+
+    /// Changes that, durably; the number is the set's own. Gives what holds then.
+    pub fn set_options(&self, options: SetOptions) -> Result<SetOptions, SetError> {
+        options::set_options(&self.core, options)
     }
 
     /// Why nothing may be written any more, if so.
@@ -114,7 +115,7 @@ impl DriveSet {
 
     /// A drive of a member that is missing is there again: it gets what it missed. Gives the member.
     pub fn returned(&self, drive: Drive) -> Result<usize, SetError> {
-        returned::returned(&self.core, drive)
+        options::store_after(&self.core, returned::returned(&self.core, drive)?)
     }
 
     /// Whether a member may be replaced now, before a drive is made for it.
@@ -124,7 +125,7 @@ impl DriveSet {
 
     /// An empty drive takes the place of a member, which leaves the set if it has not yet. The id is random and used once.
     pub fn replace(&self, member: usize, drive: Drive, id: DriveId) -> Result<(), SetError> {
-        rebuild::replace(&self.core, member, drive, id)
+        options::store_after(&self.core, rebuild::replace(&self.core, member, drive, id)?)
     }
 
     /// Rebuilds up to `most` stripes of the member whose group has lost most.

@@ -5,6 +5,7 @@
 use crate::behind::Behind;
 use nyala_raid::member::MemberState;
 use nyala_raid::members::Members;
+use nyala_raid::options::SetOptions;
 use nyala_raid::walk::Scrub;
 use nyala_raid::{StripeId, Use};
 use std::collections::BTreeSet;
@@ -37,6 +38,7 @@ pub(crate) struct State {
     /// By member: what it returned that was wrong.
     pub errors: Vec<u64>,
     pub scrub: Scrub,
+    pub options: SetOptions,
     pub stopped: Option<Stopped>,
 }
 
@@ -55,6 +57,7 @@ impl State {
             behind,
             errors,
             scrub,
+            options: SetOptions::default(),
             stopped: None,
         }
     }

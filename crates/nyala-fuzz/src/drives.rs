@@ -3,6 +3,7 @@
 //! What drive sets and the scrub keep in tables.
 
 use nyala_raid::intent::Intent;
+use nyala_raid::options::SetOptions;
 use nyala_raid::row::Row;
 use nyala_raid::superblock::Superblock;
 use nyala_raid::walk::Scrub;
@@ -33,7 +34,7 @@ pub fn superblock(bytes: &[u8]) -> bool {
     same(bytes, Superblock::decode, Superblock::encode) | same(&mended, Superblock::decode, Superblock::encode)
 }
 
-/// A stripe's row, what is logged of a write, and where a scrub is.
+/// A stripe's row, what is logged of a write, what an operator has set, and where a scrub is.
 pub fn rows(bytes: &[u8]) -> bool {
     const BLOCKS: usize = 16;
     let row = same(bytes, |bytes| Row::decode(bytes, BLOCKS), Row::encode);
@@ -43,7 +44,8 @@ pub fn rows(bytes: &[u8]) -> bool {
         merged.merge(&row);
         assert_eq!(merged, row);
     }
-    row | same(bytes, Intent::decode, Intent::encode) | same(bytes, Scrub::decode, Scrub::encode)
+    let options = same(bytes, SetOptions::decode, SetOptions::encode);
+    row | options | same(bytes, Intent::decode, Intent::encode) | same(bytes, Scrub::decode, Scrub::encode)
 }
 
 /// Where a target's scrub is, and a damaged piece that it found.

@@ -12,6 +12,8 @@ pub const APPLIED: &[u8] = b"A";
 pub const TARGET: &[u8] = b"T";
 /// Who holds a drive that is lent out.
 pub const HOLDER: &[u8] = b"H";
+/// What an operator has set.
+pub const OPTIONS: &[u8] = b"O";
 /// Where the scrub is.
 pub const SCRUB: &[u8] = b"C";
 

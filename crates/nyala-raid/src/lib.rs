@@ -11,6 +11,7 @@
 //! | [`intent`], [`row`], [`key`] | what lies in the drives' tables |
 //! | [`superblock`], [`member`], [`assemble`] | which drives are a set, and whether it may start |
 //! | [`members`], [`event`], [`risk`] | the state of a set's drives, and what follows from what happens to them |
+//! | [`options`] | what an operator has set |
 //! | [`walk`] | rebuild and scrub: in which order, and from where on |
 //! | [`latency`] | which drive is slow |
 //!
@@ -39,6 +40,7 @@ mod logs;
 pub mod member;
 pub mod members;
 mod newest;
+pub mod options;
 mod recover;
 mod recovered;
 pub mod risk;

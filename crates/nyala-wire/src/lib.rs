@@ -40,6 +40,7 @@ pub mod name;
 pub mod named_inodes;
 pub mod pool_orders;
 pub mod raid;
+mod raid_options;
 pub mod relay;
 mod reports;
 pub mod restriction;

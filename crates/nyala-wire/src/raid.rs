@@ -3,6 +3,7 @@
 //! What an operator asks of a storage target that lies on a drive set, and what it says (`nyala raid`).
 
 use crate::TargetId;
+pub use crate::raid_options::RaidOptions;
 use minicbor::{Decode, Encode};
 use serde::Serialize;
 
@@ -43,6 +44,25 @@ pub enum RaidOrder {
         #[n(0)]
         bytes_per_s: Option<u64>,
     },
+    /// Change what is kept with the set, for good, and which spares it may take, until the service is started again.
+    #[n(4)]
+    Modify {
+        /// Bytes a second for rebuild and check; 0: as fast as it goes; the largest number: what leaves room for work.
+        #[n(0)]
+        bytes_per_s: Option<u64>,
+        /// So many errors of a drive make it leave the set, if the others can do without it ...
+        #[n(1)]
+        errors: Option<u32>,
+        /// ... within so many milliseconds.
+        #[n(2)]
+        within_ms: Option<u64>,
+        /// Spares that the set may take from now on.
+        #[n(3)]
+        add_spares: Vec<String>,
+        /// Spares that it may not take any more.
+        #[n(4)]
+        remove_spares: Vec<String>,
+    },
 }
 
 /// How a set is.
@@ -78,6 +98,10 @@ pub struct RaidState {
     /// The check.
     #[n(9)]
     pub scrub: RaidScrub,
+    /// What is kept with the set.
+    #[n(10)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub options: Option<RaidOptions>,
 }
 
 /// How a member is.

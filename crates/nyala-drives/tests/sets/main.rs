@@ -7,4 +7,5 @@ mod crash;
 mod cut_off;
 mod directories;
 mod flips;
+mod options;
 mod returned;

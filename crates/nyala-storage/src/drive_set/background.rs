@@ -37,7 +37,8 @@ impl Background {
     /// Goes on where the set is.
     pub fn new(set: Arc<DriveSet>, load: Arc<Load>) -> Background {
         let checking = AtomicBool::new(set.scrub().behind.is_some());
-        Background { set, load, checking, check_wanted: AtomicBool::new(false), wished: Mutex::default() }
+        let wished = Mutex::new(set.options().bytes_per_s);
+        Background { set, load, checking, check_wanted: AtomicBool::new(false), wished }
     }
 
     /// A check begins from the start.

@@ -5,7 +5,8 @@
 use nyala_drives::{DriveSet, MemberStatus};
 use nyala_netdrives::DriveLocation;
 use nyala_raid::member::MemberState;
-use nyala_wire::raid::{RaidMember, RaidScrub, RaidState};
+use nyala_raid::options::SetOptions;
+use nyala_wire::raid::{RaidMember, RaidOptions, RaidScrub, RaidState};
 use std::sync::atomic::Ordering;
 
 fn state_name(state: MemberState) -> &'static str {
@@ -43,5 +44,11 @@ pub(super) fn describe(set: &DriveSet, spares: &[DriveLocation], rate: u64, busy
             lost: scrub.lost,
             ended_s: scrub.ended_s,
         },
+        options: Some(options(set)),
     }
+}
+
+fn options(set: &DriveSet) -> RaidOptions {
+    let SetOptions { bytes_per_s, limit, .. } = set.options();
+    RaidOptions { bytes_per_s, errors: limit.errors, within_ms: limit.within_ms }
 }

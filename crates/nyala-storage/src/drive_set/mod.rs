@@ -19,6 +19,7 @@ mod identity;
 mod inner;
 mod load;
 mod make;
+mod modify;
 mod open;
 mod parts;
 mod peek;

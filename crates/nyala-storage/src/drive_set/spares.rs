@@ -34,7 +34,19 @@ impl Spares {
         all.into_iter().filter(|spare| reach.is_free(spare, ours)).collect()
     }
 
-    /// An operator gave one to the set.
+    /// Whether the set may take it.
+    pub fn has(&self, location: &DriveLocation) -> bool {
+        self.locations.lock().contains(location)
+    }
+
+    /// The set may take it from now on.
+    pub fn add(&self, location: DriveLocation) {
+        if !self.has(&location) {
+            self.locations.lock().push(location);
+        }
+    }
+
+    /// An operator gave one to the set, or wants it for others.
     pub fn remove(&self, location: &DriveLocation) {
         self.locations.lock().retain(|spare| spare != location);
     }

@@ -9,6 +9,7 @@ use super::background::Background;
 use super::describe::describe;
 use super::identity::TargetDir;
 use super::load::Load;
+use super::modify::{Changes, modify};
 use super::reach::Reach;
 use super::replace::replace;
 use super::returns::Returns;
@@ -118,6 +119,13 @@ impl Upkeep {
             }
             RaidOrder::Check => self.work.begin_check(),
             RaidOrder::Rate { bytes_per_s } => self.work.set_rate(bytes_per_s),
+            RaidOrder::Modify { bytes_per_s, errors, within_ms, add_spares, remove_spares } => {
+                let changes = Changes { bytes_per_s, errors, within_ms, add_spares, remove_spares };
+                let options = modify(&self.work.set, &self.spares, &self.reach, &changes)?;
+                if changes.bytes_per_s.is_some() {
+                    self.work.set_rate(options.bytes_per_s);
+                }
+            }
         }
         let busy = (self.work.is_rebuilding(), self.work.is_checking());
         let spares = self.spares.remaining(&self.work.set, &self.reach);

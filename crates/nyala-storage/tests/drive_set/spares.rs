@@ -155,3 +155,91 @@ fn a_set_on_drives_of_its_own_host_takes_a_spare_that_another_one_lends() {
     storage.stop().unwrap();
     lender.stop();
 }
+
+#[test]
+fn what_is_modified_stays_and_spares_are_given_and_taken_away() {
+    let cluster = Cluster::start_in(Path::new("/tmp"));
+    let config = config(&cluster, &[]);
+    let spare = drive(&cluster, "spare");
+    std::fs::create_dir(&spare).unwrap();
+    let spare = spare.display().to_string();
+    let none = || RaidOrder::Modify {
+        bytes_per_s: None,
+        errors: None,
+        within_ms: None,
+        add_spares: vec![],
+        remove_spares: vec![],
+    };
+    let spares = |add: &[&str], remove: &[&str]| {
+        let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        RaidOrder::Modify {
+            bytes_per_s: None,
+            errors: None,
+            within_ms: None,
+            add_spares: named(add),
+            remove_spares: named(remove),
+        }
+    };
+    let storage = cluster.storage(config.clone());
+    client(async {
+        let to = cluster.connect_as(&storage, Role::Cli).await;
+        let ask = async |order| raid_of(&to, TARGETS[0], order).await;
+        let before = ask(none()).await.unwrap().options.unwrap();
+        assert_eq!((before.bytes_per_s, before.errors, before.within_ms), (None, 100, 3_600_000));
+        let order = RaidOrder::Modify {
+            bytes_per_s: Some(5 << 20),
+            errors: Some(7),
+            within_ms: None,
+            add_spares: vec![],
+            remove_spares: vec![],
+        };
+        let state = ask(order).await.unwrap();
+        assert_eq!((state.rate, state.options.unwrap().errors), (5 << 20, 7));
+        for (order, word) in [
+            (spares(&[], &[&spare]), "is no spare"),
+            (spares(&[&drive(&cluster, "a1").display().to_string()], &[]), "is a drive of the set"),
+            (spares(&["net://127.0.0.1:1/d"], &[]), "of another host"),
+            (
+                RaidOrder::Modify {
+                    bytes_per_s: None,
+                    errors: Some(0),
+                    within_ms: None,
+                    add_spares: vec![spare.clone()],
+                    remove_spares: vec![],
+                },
+                "no limit",
+            ),
+        ] {
+            let refused = ask(order).await.unwrap_err();
+            assert!(refused.message.contains(word), "{refused:?}");
+        }
+        assert_eq!(ask(spares(&[&spare], &[])).await.unwrap().spares, std::slice::from_ref(&spare));
+        assert!(ask(spares(&[], &[&spare])).await.unwrap().spares.is_empty());
+        ask(spares(&[&spare], &[])).await.unwrap();
+        empty(&drive(&cluster, "a3"));
+        let location: DriveLocation = spare.parse().unwrap();
+        let states = both(&to, "the spare is taken", |states| owners(states, &location) == [0]).await;
+        assert!(states.iter().all(good), "{states:?}");
+    });
+    storage.stop().unwrap();
+    // The settings follow.
+    let mut config = config;
+    config.targets[0].set.as_mut().unwrap().drives[2] = spare.parse().unwrap();
+    let storage = cluster.storage(config);
+    client(async {
+        let to = cluster.connect_as(&storage, Role::Cli).await;
+        let state = raid_of(&to, TARGETS[0], RaidOrder::Show).await.unwrap();
+        let options = state.options.clone().unwrap();
+        assert_eq!((state.rate, options.bytes_per_s, options.errors), (5 << 20, Some(5 << 20), 7), "{state:?}");
+        let auto = RaidOrder::Modify {
+            bytes_per_s: Some(u64::MAX),
+            errors: None,
+            within_ms: Some(60_000),
+            add_spares: vec![],
+            remove_spares: vec![],
+        };
+        let options = raid_of(&to, TARGETS[0], auto).await.unwrap().options.unwrap();
+        assert_eq!((options.bytes_per_s, options.errors, options.within_ms), (None, 7, 60_000));
+    });
+    storage.stop().unwrap();
+}

@@ -154,7 +154,7 @@ fn structures_have_their_fields() {
     structures!(nyala_wire::storage_grants::StorageGrant);
     structures!(nyala_wire::key_rules::KeyRule, nyala_wire::key_rules::IdRange, nyala_wire::audit::AuditRecord, Caller);
     structures!(FsckNews, Heartbeat, JoinMgmt, MgmtNode, MountAt, Register, RegisterTarget, Registered, StateChange);
-    structures!(nyala_wire::raid::RaidMember, nyala_wire::raid::RaidRequest);
+    structures!(nyala_wire::raid::RaidMember, nyala_wire::raid::RaidOptions, nyala_wire::raid::RaidRequest);
     structures!(nyala_wire::drive::DriveRequest, nyala_wire::drive::DriveHold, nyala_wire::drive::DriveLook);
     structures!(nyala_wire::raid::RaidScrub, nyala_wire::raid::RaidState);
     structures!(nyala_wire::scrub::ScrubRequest, nyala_wire::scrub::ScrubState, nyala_wire::scrub::ScrubDamage);

@@ -24,7 +24,7 @@ use nyala_wire::mgmt::{
     Register, RegisterTarget, Registered, SlotOrder, SlotStep, StateChange,
 };
 use nyala_wire::pool_orders::PoolOrder;
-use nyala_wire::raid::{RaidMember, RaidOrder, RaidRequest, RaidScrub, RaidState};
+use nyala_wire::raid::{RaidMember, RaidOptions, RaidOrder, RaidRequest, RaidScrub, RaidState};
 use nyala_wire::scrub::{ScrubDamage, ScrubRequest, ScrubState};
 use nyala_wire::storage::{ListedFile, Stamp, StorageOp, StorageReply, StorageRequest, WriteVerifier};
 use nyala_wire::trace::{MountRequest, MountTrace};
@@ -84,7 +84,8 @@ structures! {
     RaidMember { drive, state, missed, errors }
     RaidRequest { target, order }
     RaidScrub { running, stripes, healed, lost, ended_s }
-    RaidState { level, strip_bytes, parity, members, spares, healed, rebuilt_bytes, rebuilding, rate, scrub }
+    RaidState { level, strip_bytes, parity, members, spares, healed, rebuilt_bytes, rebuilding, rate, scrub, options }
+    RaidOptions { bytes_per_s, errors, within_ms }
     ScrubDamage { at, bad, found_ms, reason }
     ScrubRequest { target }
     ScrubState {
@@ -304,6 +305,7 @@ enums! {
         1 Replace { member, drive }
         2 Check {}
         3 Rate { bytes_per_s }
+        4 Modify { bytes_per_s, errors, within_ms, add_spares, remove_spares }
     }
     DriveOrder {
         0 Look {}

@@ -9,6 +9,7 @@ pub mod ask;
 mod check;
 pub mod create;
 pub mod far;
+mod modify;
 mod rebuild;
 mod replace;
 mod show;
@@ -24,6 +25,8 @@ pub enum RaidCommand {
     Create(create::RaidCreateArgs),
     /// Show the drive sets of targets: level, drives, what they miss, rebuild and check
     Show(show::RaidShowArgs),
+    /// Change the rate of rebuilds, the limit of errors, or the spares of a set in use
+    Modify(modify::RaidModifyArgs),
     /// Take an empty directory of the storage host in the place of a drive; it is rebuilt by itself
     Replace(replace::RaidReplaceArgs),
     /// Start a set that does not start by itself, without drives that never come back
@@ -39,6 +42,7 @@ pub fn run(command: RaidCommand, output: Output) -> Outcome {
     match command {
         RaidCommand::Create(args) => create::run(args, output),
         RaidCommand::Show(args) => show::run(args, output),
+        RaidCommand::Modify(args) => modify::run(args, output),
         RaidCommand::Replace(args) => replace::run(args, output),
         RaidCommand::Start(args) => start::run(args, output),
         RaidCommand::Rebuild(args) => rebuild::run(args, output),

@@ -59,15 +59,21 @@ pub(super) fn say_what_means_nothing(line: &Options) {
         .for_each(|(name, why)| notice(&format!("--{name}: {why}")));
 }
 
+/// The rate stays with the set.
+fn lasting_rate(bytes_per_s: u64) -> RaidOrder {
+    let (errors, within_ms) = (None, None);
+    RaidOrder::Modify { bytes_per_s: Some(bytes_per_s), errors, within_ms, add_spares: vec![], remove_spares: vec![] }
+}
+
 /// A priority is all, or what clients leave.
 fn rate(percent: u64) -> Result<RaidOrder, Failure> {
     match percent {
-        100 => Ok(RaidOrder::Rate { bytes_per_s: Some(0) }),
+        100 => Ok(lasting_rate(0)),
         0..100 => {
             notice(
-                "--recon_prio: below 100, a rebuild takes what clients leave; bytes a second are set with nyala raid rebuild --rate",
+                "--recon_prio: below 100, a rebuild takes what clients leave; bytes a second are set with nyala raid modify --rate",
             );
-            Ok(RaidOrder::Rate { bytes_per_s: None })
+            Ok(lasting_rate(u64::MAX))
         }
         more => Err(Failure::usage(format!("Invalid value of --recon_prio: {more}; it has to be from 0 to 100"))),
     }
@@ -91,7 +97,7 @@ mod tests {
 
     #[test]
     fn priorities_are_rates() {
-        assert_eq!(rate(100), Ok(RaidOrder::Rate { bytes_per_s: Some(0) }));
-        assert_eq!(rate(50), Ok(RaidOrder::Rate { bytes_per_s: None }));
+        assert_eq!(rate(100), Ok(lasting_rate(0)));
+        assert_eq!(rate(50), Ok(lasting_rate(u64::MAX)));
     }
 }
