@@ -90,7 +90,7 @@ async fn clients_get_in(victim: &Victim) {
         client.call(Request::new(ECHO, "here")).await.expect("reply");
         slowest = slowest.max(began.elapsed());
     }
-    assert!(slowest < Duration::from_secs(1), "{slowest:?}");
+    assert!(slowest < Duration::from_secs(3), "{slowest:?}");
 }
 
 #[tokio::test]

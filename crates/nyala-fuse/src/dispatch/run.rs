@@ -12,7 +12,7 @@ use crate::handler::Handler;
 use crate::request::Op;
 use crate::transport::Channel;
 use crate::types::{Arrived, Context, Ino};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -64,11 +64,7 @@ pub(super) async fn run<H: Handler, C: Channel>(
     // Before the work, so that it goes after the reply.
     let active = ActiveRequest { handler, opcode, ino };
     let arrived = Arrived { opcode, ino, came, queued };
-    // Boxed, since a wrapper has room for what it wraps twice, as its argument and as what it waits for, and moves it from one to the
-    // other: the eight kilobytes of a create would come to hundreds, all of them copied for each request.
-    let work = Box::pin(perform(handler, &ctx, ino, op, data));
-    let work = handler.follow(arrived, work);
-    let mut work = pin!(handler.bounded(&ctx, work));
+    let mut work = pin!(handler.bounded(&ctx, handler.follow(arrived, boxed(handler, &ctx, ino, op, data))));
     let exhausted = early_reply::exhausted(&server.interrupts, &ctx, opcode, handler.time_limit());
     let error = tokio::select! {
         biased;
@@ -80,6 +76,18 @@ pub(super) async fn run<H: Handler, C: Channel>(
     if let Ok(reply) = work.await {
         Box::pin(late::take_back(handler, &ctx, opcode, ino, &reply)).await;
     }
+}
+
+/// [`perform`], boxed: a wrapper has room for what it wraps twice, as its argument and as what it waits for, and moves it from one to the
+/// other. The eight kilobytes of a create would come to hundreds, all of them copied for each request.
+fn boxed<'a, H: Handler>(
+    handler: &'a H,
+    ctx: &'a Context,
+    ino: Ino,
+    op: Op,
+    data: Option<WriteData>,
+) -> Pin<Box<impl Future<Output = Result<Reply, Errno>> + use<'a, H>>> {
+    Box::pin(perform(handler, ctx, ino, op, data))
 }
 
 /// Does what a request asks for.

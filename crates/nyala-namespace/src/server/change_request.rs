@@ -213,7 +213,7 @@ impl ChangeRequest {
                     Turn::Wait(wait) => self.waits(Phase::Transaction(transaction), wait),
                     Turn::Done(kept) => {
                         self.position = transaction.position;
-                        let body = grants::body_of_transaction(state, &self.request, &kept);
+                        let body = super::transaction_reply::body(state, &self.request, &kept);
                         self.done(state, body)
                     }
                     Turn::Failed(Failed::Refused(error) | Failed::Unknown(error)) => {

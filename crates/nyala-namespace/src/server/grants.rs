@@ -5,8 +5,8 @@
 use super::held;
 use super::state::State;
 use crate::delegations::Need;
-use nyala_wire::meta::{ANSWER_HEAD_BYTES, DelegationMode, Grants, MetaOp, MetaReply, MetaRequest, Want, add_dirs};
-use nyala_wire::{Attr, InodeId, SessionId, codec};
+use nyala_wire::meta::{ANSWER_HEAD_BYTES, DelegationMode, Grants, MetaOp, MetaReply, MetaRequest, Want};
+use nyala_wire::{InodeId, SessionId, codec};
 use std::borrow::Cow;
 use std::slice;
 
@@ -127,27 +127,6 @@ pub fn grant(
         _ => DelegationMode::None,
     };
     if held::keep(state) { given } else { nothing(seq, reply) }
-}
-
-/// The body of the reply to a transaction, which grants nothing, with the directories of this server that it names as they are now, where the
-/// session has held a delegation throughout: nobody else has changed them then.
-pub fn body_of_transaction(state: &mut State, request: &MetaRequest, kept: &[u8]) -> Vec<u8> {
-    let mut body = kept_body(kept);
-    let State { ground, delegations, .. } = state;
-    let mut dirs = ground.dirs_here(&request.op);
-    dirs.dedup();
-    dirs.retain(|dir| {
-        let mode = delegations.mode(*dir, request.session);
-        matches!(mode, DelegationMode::Shared | DelegationMode::Exclusive) && !ground.locks.in_use(*dir)
-    });
-    let mut attr =
-        |dir: &InodeId| ground.look(None, |mut change| change.dir(*dir).map(|(record, _)| record.attr(*dir)));
-    // What cannot be told its client asks for.
-    let attrs: Vec<Attr> = dirs.iter().filter_map(|dir| attr(dir).ok()).collect();
-    if !attrs.is_empty() {
-        add_dirs(&mut body, &attrs);
-    }
-    body
 }
 
 /// There was no room to write down who holds it.

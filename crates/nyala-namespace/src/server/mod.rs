@@ -61,6 +61,7 @@ mod spill;
 pub mod state;
 mod telling;
 mod transaction;
+mod transaction_reply;
 mod truncation;
 mod waits;
 
