@@ -8,7 +8,7 @@ use nyala_wire::meta::{DelegationMode, MetaRequest, add_dirs};
 use nyala_wire::{Attr, InodeId};
 
 /// The body of the reply to a transaction, which grants nothing, with the directories of this server that it names as they are now, where the
-/// session has held a delegation throughout: nobody else has changed them then.
+/// session has a delegation. Its client believes them if it has had that throughout: nobody else has changed them then.
 pub fn body(state: &mut State, request: &MetaRequest, kept: &[u8]) -> Vec<u8> {
     let mut body = kept_body(kept);
     let State { ground, delegations, .. } = state;
