@@ -54,8 +54,13 @@ impl SpareDir for OsDir<'_> {
     }
 
     fn remove_dir(&self, name: &str) -> io::Result<()> {
-        // Empty ones of strips may be in it.
-        unless_missing(fs::remove_dir_all(self.0.join(name)))
+        // Empty ones of strips may be in it. One that has a strip stays, whoever looked before.
+        let dir = self.0.join(name);
+        match fs::read_dir(&dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            entries => entries?.try_for_each(|entry| fs::remove_dir(entry?.path()))?,
+        }
+        unless_missing(fs::remove_dir(dir))
     }
 
     fn remove_tree(&self, name: &str) -> io::Result<()> {

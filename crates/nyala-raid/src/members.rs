@@ -34,6 +34,11 @@ impl Members {
         Members { superblock, errors, stopped: false }
     }
 
+    /// Another limit of errors; they are counted from the beginning.
+    pub fn set_limit(&mut self, limit: ErrorLimit) {
+        self.errors = ErrorCounts::new(self.superblock.members.len(), limit);
+    }
+
     /// What is to be on every member; the drive is for each its own.
     pub fn superblock(&self) -> &Superblock {
         &self.superblock
