@@ -9,7 +9,7 @@ use crate::core::Core;
 use crate::error::SetError;
 use crate::events::failed;
 use nyala_raid::member::MemberState;
-use nyala_raid::options::SetOptions;
+use nyala_raid::options::{SetOptions, set_limit};
 use nyala_raid::{Effect, Reply, StripeError, key};
 use nyala_store::Batch;
 
@@ -29,7 +29,7 @@ pub(crate) fn options_found(set: &Core) -> SetOptions {
 pub(crate) fn apply_options(set: &Core, options: SetOptions) {
     let mut state = set.state.lock();
     if options.number > 0 {
-        state.members.set_limit(options.limit);
+        set_limit(&mut state.members, options.limit);
     }
     state.options = options;
 }

@@ -23,7 +23,7 @@ use crate::superblock::Superblock;
 #[derive(Clone, Debug)]
 pub struct Members {
     superblock: Superblock,
-    errors: ErrorCounts,
+    pub(crate) errors: ErrorCounts,
     stopped: bool,
 }
 
@@ -32,11 +32,6 @@ impl Members {
     pub fn new(superblock: Superblock, limit: ErrorLimit) -> Members {
         let errors = ErrorCounts::new(superblock.members.len(), limit);
         Members { superblock, errors, stopped: false }
-    }
-
-    /// Another limit of errors; they are counted from the beginning.
-    pub fn set_limit(&mut self, limit: ErrorLimit) {
-        self.errors = ErrorCounts::new(self.superblock.members.len(), limit);
     }
 
     /// What is to be on every member; the drive is for each its own.

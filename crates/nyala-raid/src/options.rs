@@ -3,7 +3,9 @@
 //! What an operator has set for a set. It lies in the table of every drive, so it counts wherever the set is opened.
 
 use crate::bytes::Reader;
+use crate::error_counts::ErrorCounts;
 use crate::event::ErrorLimit;
+use crate::members::Members;
 
 /// Version of the encoding.
 const FORMAT: u8 = 1;
@@ -43,6 +45,11 @@ impl SetOptions {
         reader.end()?;
         Some(SetOptions { number, bytes_per_s: Some(rate).filter(|rate| *rate != NO_RATE), limit })
     }
+}
+
+/// Another limit of errors; they are counted from the beginning.
+pub fn set_limit(members: &mut Members, limit: ErrorLimit) {
+    members.errors = ErrorCounts::new(members.superblock().members.len(), limit);
 }
 
 #[cfg(test)]
