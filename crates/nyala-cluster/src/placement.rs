@@ -54,8 +54,8 @@ pub struct PlacementTable {
     tiers: Vec<(PoolId, Vec<Tier>)>,
     /// The same of mirror groups: ids are theirs, the node is the primary's.
     groups: Vec<(PoolId, Vec<Tier>)>,
-    /// Metadata targets of the best class, and their slots.
-    meta: Vec<Vec<SlotRange>>,
+    /// Metadata targets of the best class by id, and their slots.
+    meta: Vec<(TargetId, Vec<SlotRange>)>,
 }
 
 fn usable(target: &Target) -> bool {
@@ -80,11 +80,29 @@ fn spare_failing(candidates: &mut Vec<(PoolId, u8, TargetId, NodeId)>, fails: im
 }
 
 /// The slots of each server of the best class, without those on their way.
-fn meta_ranges(map: &ClusterMap, servers: &[(TargetId, &Target)], moves: &[SlotMove]) -> Vec<Vec<SlotRange>> {
-    let staying = servers.iter().map(|(server, target)| (staying(&map.slots, moves, *server), tier_of(target)));
-    let some: Vec<_> = staying.filter(|(ranges, _)| !ranges.is_empty()).collect();
-    let best = some.iter().map(|(_, tier)| *tier).min();
-    some.into_iter().filter(|(_, tier)| Some(*tier) == best).map(|(ranges, _)| ranges).collect()
+fn meta_ranges(
+    map: &ClusterMap,
+    servers: &[(TargetId, &Target)],
+    moves: &[SlotMove],
+) -> Vec<(TargetId, Vec<SlotRange>)> {
+    let staying =
+        servers.iter().map(|(server, target)| (tier_of(target), *server, staying(&map.slots, moves, *server)));
+    let some: Vec<_> = staying.filter(|(_, _, ranges)| !ranges.is_empty()).collect();
+    let best = some.iter().map(|(tier, ..)| *tier).min();
+    some.into_iter().filter(|(tier, ..)| Some(*tier) == best).map(|(_, server, ranges)| (server, ranges)).collect()
+}
+
+/// A random one of these slots.
+fn slot_of(ranges: &[SlotRange], rng: &mut Rng) -> Option<Slot> {
+    let slots = ranges.iter().map(|range| usize::from(range.count)).sum();
+    let mut at = rng.below(slots);
+    for range in ranges {
+        if at < usize::from(range.count) {
+            return Some(Slot(range.first.0 + at as u16));
+        }
+        at -= usize::from(range.count);
+    }
+    None
 }
 
 impl PlacementTable {
@@ -150,16 +168,13 @@ impl PlacementTable {
     pub fn pick_slot(&self, seed: u64, counter: u64) -> Option<Slot> {
         let targets = self.meta.len() as u64;
         let turn = seed.wrapping_add(counter).checked_rem(targets)?;
-        let ranges = &self.meta[turn as usize];
-        let slots = ranges.iter().map(|range| usize::from(range.count)).sum();
-        let mut at = Rng::new(seed, counter).below(slots);
-        for range in ranges {
-            if at < usize::from(range.count) {
-                return Some(Slot(range.first.0 + at as u16));
-            }
-            at -= usize::from(range.count);
-        }
-        None
+        slot_of(&self.meta[turn as usize].1, &mut Rng::new(seed, counter))
+    }
+
+    /// A random slot of this metadata server for a new directory; `None` if its slots go to another, or there is one of a better class.
+    pub fn pick_slot_of(&self, server: TargetId, seed: u64) -> Option<Slot> {
+        let (_, ranges) = self.meta.iter().find(|(id, _)| *id == server)?;
+        slot_of(ranges, &mut Rng::new(seed, 0))
     }
 
     /// Tiers in which, within every capacity class, the preferred targets come first.

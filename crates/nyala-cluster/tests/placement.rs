@@ -182,8 +182,13 @@ fn slots_are_spread_over_live_metadata_targets() {
         per_target[usize::from(slot.0) / 64] += 1;
     }
     assert_eq!((per_target, slots.len()), ([1000; 3], 192));
+    let near = PlacementTable::new(&map);
+    let slots: BTreeSet<_> = (0..3000).map(|seed| near.pick_slot_of(TargetId(2), seed).unwrap().0).collect();
+    assert_eq!(slots, (64..128).collect(), "all slots of one server");
+    assert_eq!(near.pick_slot_of(TargetId(4), 5), None);
     map.targets[1].reachability = Reachability::Offline;
     map.targets[2].capacity_pool = CapacityPool::Low;
+    assert_eq!(PlacementTable::new(&map).pick_slot_of(TargetId(3), 5), None, "another one is better");
     assert!((0..300).all(|counter| pick_slot(&map, 5, counter).unwrap().0 < 64));
     map.targets[0].consistency = Consistency::Bad;
     assert!((0..300).all(|counter| (128..192).contains(&pick_slot(&map, 5, counter).unwrap().0)));

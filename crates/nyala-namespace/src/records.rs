@@ -56,12 +56,32 @@ pub struct DirPart {
     pub fragments: Option<Vec<Fragment>>,
     /// Of a fragment, the cookies that it has; its parent is the directory of which it is a fragment.
     pub range: Option<CookieRange>,
+    /// How many directories were above it when it was made, no more than [`SPREAD_LEVELS`]; a fragment has its directory's. Absent: none, or it
+    /// is older than this field.
+    pub depth: Option<u8>,
 }
+
+/// So many levels of directories from the root on spread what is made in them over all metadata servers; below, a directory is made near
+/// the one that it is in ([`DirPart::keeps_near`]).
+pub const SPREAD_LEVELS: u8 = 3;
+
+/// And only so many in each: what has more directories than this is not a small tree but many of something.
+pub const NEAR_DIRECTORIES: u32 = 8;
 
 impl DirPart {
     /// Of a new directory.
     pub fn new(parent: InodeId, pattern: Option<StripePattern>) -> DirPart {
-        DirPart { parent, entries: 0, pattern, fragments: None, range: None }
+        DirPart { parent, entries: 0, pattern, fragments: None, range: None, depth: None }
+    }
+
+    /// The depth of a directory that is made in it.
+    pub fn depth_below(&self) -> u8 {
+        self.depth.unwrap_or(0).saturating_add(1).min(SPREAD_LEVELS)
+    }
+
+    /// Whether the next directory in it, which has so many links, is made on the same server, by one record instead of a transaction.
+    pub fn keeps_near(&self, nlink: u32) -> bool {
+        self.depth >= Some(SPREAD_LEVELS) && nlink.saturating_sub(2) < NEAR_DIRECTORIES
     }
 
     /// The fragments besides the directory itself.

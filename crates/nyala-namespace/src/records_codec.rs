@@ -70,8 +70,9 @@ fn dir_part(reader: &mut Reader<'_>) -> Option<DirPart> {
         pattern: field(reader, fields > 2, StripePattern::read)?,
         fragments: field(reader, fields > 3, fragments)?,
         range: field(reader, fields > 4, |reader| pair(reader).map(|(from, upto)| CookieRange { from, upto }))?,
+        depth: field(reader, fields > 5, Reader::number)?,
     };
-    reader.skip_from(5, fields)?;
+    reader.skip_from(6, fields)?;
     Some(part)
 }
 

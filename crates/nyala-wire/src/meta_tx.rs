@@ -201,6 +201,9 @@ pub enum TxPart {
         /// Its default ACL, as `system.posix_acl_default` has it.
         #[n(6)]
         default_acl: Option<ByteVec>,
+        /// How many directories are above it, as far as placement counts them; absent: not known.
+        #[n(7)]
+        depth: Option<u8>,
     },
     /// Remove a directory's inode, which must have no entries.
     #[n(1)]
@@ -298,6 +301,9 @@ pub enum TxPart {
         /// Where its range is, a cookie.
         #[n(6)]
         at: u64,
+        /// The directory's depth, as placement counts it; absent: not known.
+        #[n(7)]
+        depth: Option<u8>,
     },
     /// Remove a fragment, which must have no entries and an empty range.
     #[n(9)]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! New directories. Their slots are spread over the servers, so most are made by a transaction.
+//! New directories. The first levels of the name space are spread over the servers, by transactions; in trees below them, a directory is
+//! made where the one above it is, by one record (`docs/decisions/0051-near-directories.md`).
 
 use super::acl;
 use super::create::entry_reply;
@@ -14,7 +15,7 @@ use crate::tx::Plan;
 use minicbor::bytes::ByteVec;
 use nyala_wire::meta::{MetaReply, NewEntry, Owner};
 use nyala_wire::meta_tx::TxPart;
-use nyala_wire::{ErrorCode, FileKind, InodeId, StripePattern};
+use nyala_wire::{ErrorCode, FileKind, InodeId, Slot};
 
 /// Makes a directory, here or by a transaction on the server of the slot that it gets.
 pub fn run(change: &mut Change, env: &Env, entry: &NewEntry) -> Step<MetaReply> {
@@ -22,14 +23,11 @@ pub fn run(change: &mut Change, env: &Env, entry: &NewEntry) -> Step<MetaReply> 
     if change.find_entry(entry.parent, &entry.name)?.is_some() {
         return Err(ErrorCode::EXISTS.into());
     }
-    let before = change.made().map(|made| made.inode.slot());
-    let slot = before
-        .or_else(|| env.placement.pick_slot(env.random, 0))
-        .ok_or_else(|| ErrorCode::NOT_READY.with("no metadata target is online"))?;
+    let slot = pick_slot(change, env, entry.parent)?;
     let directory = change.directory(entry.parent)?;
     let Inherited { perm, access, default } = acl::inherit(change, entry, true)?;
     let (parent, part) = change.dir(entry.parent)?;
-    let pattern = part.pattern;
+    let (pattern, depth) = (part.pattern, part.depth_below());
     let record = new_record(parent, FileKind::Directory, perm | (parent.perm & 0o2000), env);
     if env.map.slot_target(slot) != Some(env.me) {
         let part = TxPart::MakeDir {
@@ -40,11 +38,12 @@ pub fn run(change: &mut Change, env: &Env, entry: &NewEntry) -> Step<MetaReply> 
             pattern,
             acl: access.map(ByteVec::from),
             default_acl: default.map(ByteVec::from),
+            depth: Some(depth),
         };
         return Err(Fault::Elsewhere(Box::new(Plan::Mkdir { entry: entry.clone(), part })));
     }
     let inode = change.allocate(slot)?;
-    change.insert_inode(inode, as_dir(record, directory, pattern))?;
+    change.insert_inode(inode, as_dir(record, DirPart { depth: Some(depth), ..DirPart::new(directory, pattern) }))?;
     acl::give(change, inode, access.as_deref(), default.as_deref())?;
     change.add_entry(entry.parent, &entry.name, inode, FileKind::Directory)?;
     touch_dir(change, entry.parent, env.now)?;
@@ -59,6 +58,17 @@ pub fn check_links(change: &mut Change, dir: InodeId, kind: FileKind) -> Step<()
 }
 
 /// Makes a directory's record of a new inode's.
-pub fn as_dir(record: InodeRecord, parent: InodeId, pattern: Option<StripePattern>) -> InodeRecord {
-    InodeRecord { nlink: 2, dir: Some(DirPart::new(parent, pattern)), ..record }
+pub fn as_dir(record: InodeRecord, part: DirPart) -> InodeRecord {
+    InodeRecord { nlink: 2, dir: Some(part), ..record }
+}
+
+/// The slot of a directory that is made in this one: that which it got already, one of the same server's, or any server's.
+fn pick_slot(change: &mut Change, env: &Env, parent: InodeId) -> Step<Slot> {
+    if let Some(made) = change.made() {
+        return Ok(made.inode.slot());
+    }
+    let (record, part) = change.dir(parent)?;
+    let near = if part.keeps_near(record.nlink) { env.placement.pick_slot_of(env.me, env.random) } else { None };
+    let slot = near.or_else(|| env.placement.pick_slot(env.random, 0));
+    slot.ok_or_else(|| ErrorCode::NOT_READY.with("no metadata target is online").into())
 }

@@ -58,6 +58,8 @@ mod derived {
         #[n(4)]
         pub range: Option<CookieRange>,
         #[n(5)]
+        pub depth: Option<u8>,
+        #[n(6)]
         pub later: Option<Vec<String>>,
     }
 
@@ -164,6 +166,7 @@ impl Tape {
             fragments: self
                 .maybe(|tape| tape.list(0, |tape| Fragment { inode: InodeId(tape.number()), upto: tape.number() })),
             range: self.maybe(|tape| CookieRange { from: tape.number(), upto: tape.number() }),
+            depth: self.maybe(|tape| tape.number() as u8),
             later: self.later(),
         }
     }

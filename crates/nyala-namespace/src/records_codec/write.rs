@@ -47,7 +47,7 @@ impl<C> Encode<C> for InodeRecord {
 }
 
 /// Items of an inode's row: those of its own, of a directory's part and of a file's.
-const ITEMS: usize = 21 + 16 + 6 + Layout::PLAIN_ITEMS;
+const ITEMS: usize = 21 + 17 + 6 + Layout::PLAIN_ITEMS;
 type InodePlain = Plain<{ Plain::<0>::max_bytes(ITEMS) }>;
 
 /// The number of fields of which `first` are always there and of the others those up to the last that is.
@@ -60,8 +60,8 @@ fn write_dir<W: Write>(
     plain: &mut InodePlain,
     e: &mut Encoder<W>,
 ) -> Result<(), encode::Error<W::Error>> {
-    let DirPart { parent, entries, pattern, fragments, range } = part;
-    let fields = fields(2, [pattern.is_some(), fragments.is_some(), range.is_some()]);
+    let DirPart { parent, entries, pattern, fragments, range, depth } = part;
+    let fields = fields(2, [pattern.is_some(), fragments.is_some(), range.is_some(), depth.is_some()]);
     plain.array(fields).number(parent.0).number(*entries);
     if fields > 2 {
         match pattern {
@@ -82,8 +82,17 @@ fn write_dir<W: Write>(
             }
         }
     }
-    if let Some(CookieRange { from, upto }) = range {
-        plain.array(2).number(*from).number(*upto);
+    match range {
+        Some(CookieRange { from, upto }) => {
+            plain.array(2).number(*from).number(*upto);
+        }
+        None if fields > 4 => {
+            plain.null();
+        }
+        None => {}
+    }
+    if let Some(depth) = depth {
+        plain.number(*depth);
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use crate::locks::LockKey;
 use crate::ns::fragments::parts as fragments;
 use crate::ns::inodes::touch_dir;
 use crate::ns::{acl, deferred_unlink, link, mkdir, remove};
-use crate::records::InodeRecord;
+use crate::records::{DirPart, InodeRecord};
 use nyala_wire::meta_tx::{PartResult, TxPart};
 use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, Name, Time};
 
@@ -97,9 +97,9 @@ pub fn check(change: &mut Change, part: &TxPart, now: Time) -> Step<PartResult> 
 /// Does a part that [`check`] accepted with this result.
 pub fn perform(change: &mut Change, part: &TxPart, result: &PartResult, now: Time) -> Step<()> {
     match part {
-        TxPart::MakeDir { parent, pattern, acl, default_acl, .. } => {
+        TxPart::MakeDir { parent, pattern, acl, default_acl, depth, .. } => {
             let PartResult::Attr(attr) = result else { return Err(ErrorCode::BAD_MESSAGE.into()) };
-            let record = mkdir::as_dir(record_of(attr), *parent, *pattern);
+            let record = mkdir::as_dir(record_of(attr), DirPart { depth: *depth, ..DirPart::new(*parent, *pattern) });
             change.insert_inode(attr.inode, record)?;
             acl::give(
                 change,
@@ -133,9 +133,10 @@ pub fn perform(change: &mut Change, part: &TxPart, result: &PartResult, now: Tim
             touch_dir(change, *dir, now)
         }
         TxPart::PeekEntry { .. } | TxPart::RenameLock => Ok(()),
-        TxPart::MakeFragment { of, pattern, default_acl, at, .. } => {
+        TxPart::MakeFragment { of, pattern, default_acl, at, depth, .. } => {
             let PartResult::Attr(attr) = result else { return Err(ErrorCode::BAD_MESSAGE.into()) };
-            let record = fragments::as_fragment(mkdir::as_dir(record_of(attr), *of, *pattern), *at);
+            let part = DirPart { depth: *depth, ..DirPart::new(*of, *pattern) };
+            let record = fragments::as_fragment(mkdir::as_dir(record_of(attr), part), *at);
             change.insert_inode(attr.inode, record)?;
             acl::give(change, attr.inode, None, default_acl.as_ref().map(|list| &list[..]))
         }

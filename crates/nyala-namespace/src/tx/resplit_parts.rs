@@ -77,9 +77,10 @@ fn set(resplit: &Resplit, fragments: Vec<Fragment>, changed: Option<Time>) -> Tx
 
 /// A new fragment gives to new entries what its directory does.
 fn fragment(of: InodeId, slot: Slot, dir: &InodeRecord, default_acl: Option<ByteVec>, at: u64) -> TxPart {
-    let pattern = dir.dir.as_ref().and_then(|part| part.pattern);
+    let part = dir.dir.as_ref();
+    let (pattern, depth) = (part.and_then(|part| part.pattern), part.and_then(|part| part.depth));
     let owner = Owner { uid: dir.uid, gid: dir.gid };
-    TxPart::MakeFragment { slot, of, perm: dir.perm, owner, pattern, default_acl, at }
+    TxPart::MakeFragment { slot, of, perm: dir.perm, owner, pattern, default_acl, at, depth }
 }
 
 fn inode_of(part: &TxPart) -> Option<InodeId> {

@@ -33,7 +33,16 @@ fn with_fragment() -> (Server, InodeId) {
     }
     let (perm, owner) = (0o2775, Owner { uid: 3, gid: 7 });
     let (pattern, default_acl) = (None, None);
-    let make = TxPart::MakeFragment { slot: Slot(9), of: InodeId::ROOT, perm, owner, pattern, default_acl, at: 0 };
+    let make = TxPart::MakeFragment {
+        slot: Slot(9),
+        of: InodeId::ROOT,
+        perm,
+        owner,
+        pattern,
+        default_acl,
+        at: 0,
+        depth: None,
+    };
     let Ok(PartResult::Attr(attr)) = server.parts(&[make]) else { panic!("it is made") };
     server.parts(&[set(attr.inode, 0)]).unwrap();
     (server, attr.inode)

@@ -10,6 +10,7 @@ use nyala_namespace::records::{
     SessionRecord, TakenRecord, TruncateRecord,
 };
 use nyala_wire::codec::{decode, encode};
+use nyala_wire::fragments::CookieRange;
 use nyala_wire::meta::{FileLock, LockKind};
 use nyala_wire::meta_tx::{PartResult, TxId, TxPart};
 use nyala_wire::{
@@ -139,8 +140,13 @@ fn inodes() {
     let head = "8c 01 1903ff 02 00 00 00";
     record(&dir, &format!("{head} {TIMES} f6 82 01 03"));
     let pattern = Some(StripePattern::default());
-    let own = InodeRecord { dir: Some(DirPart { pattern, ..part }), ..dir };
+    let own = InodeRecord { dir: Some(DirPart { pattern, ..part.clone() }), ..dir.clone() };
     record(&own, &format!("{head} {TIMES} f6 83 01 03 85 00 1a00080000 04 01 191000"));
+    let below = InodeRecord { dir: Some(DirPart { depth: Some(2), ..part.clone() }), ..dir.clone() };
+    record(&below, &format!("{head} {TIMES} f6 86 01 03 f6 f6 f6 02"));
+    let range = Some(CookieRange { from: 1, upto: 2 });
+    let fragment = InodeRecord { dir: Some(DirPart { range, depth: Some(3), ..part }), ..dir };
+    record(&fragment, &format!("{head} {TIMES} f6 86 01 03 f6 f6 820102 03"));
 
     let device = InodeRecord { rdev: Some(0x0801), ..inode(FileKind::BlockDevice, 0o600, 0) };
     record(&device, &format!("8b 06 190180 01 00 00 00 {TIMES} 190801"));

@@ -5,6 +5,7 @@
 
 mod acl;
 mod moved;
+mod near;
 mod server;
 #[path = "../support/mod.rs"]
 mod support;

@@ -140,6 +140,7 @@ fn tx() -> [(&'static str, Vec<u8>); 3] {
         pattern: None,
         acl: None,
         default_acl: None,
+        depth: Some(1),
     };
     let prepare = TxAction::Prepare { now: NOW, parts: vec![part], stage: 0, caller: None, owned: None };
     let dir = InodeId::new(Slot(64), 1).unwrap();

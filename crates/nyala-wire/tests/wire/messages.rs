@@ -250,7 +250,7 @@ enums! {
         8 ConsiderSplit { dir }
     }
     TxPart {
-        0 MakeDir { slot, parent, perm, owner, pattern, acl, default_acl }
+        0 MakeDir { slot, parent, perm, owner, pattern, acl, default_acl, depth }
         1 RemoveDir { inode }
         2 LinkCount { inode, delta }
         3 SetParent { inode, parent }
@@ -258,7 +258,7 @@ enums! {
         5 PeekEntry { dir, name }
         6 RenameLock {}
         7 RemoveEntry { dir, name, inode }
-        8 MakeFragment { slot, of, perm, owner, pattern, default_acl, at }
+        8 MakeFragment { slot, of, perm, owner, pattern, default_acl, at, depth }
         9 RemoveFragment { inode }
         10 GiveEntries { inode, range, behind, digest }
         11 TakeEntries { inode, range, entries }
