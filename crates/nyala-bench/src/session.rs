@@ -13,11 +13,11 @@ use super::driver::{Content, Site};
 use super::ended::Ended;
 use super::engine::Workers;
 use super::error::BenchError;
-use super::measure::services::{RoleCpu, Services};
+use super::measure::services::{RoleCpu, Services, Taken};
 use super::measure::{cpu, loopback};
 use super::plan::fill::Fill;
 use super::plan::{Phase, Workload};
-use super::report::{Backend, Cpu, Report, Requests, Row, Setting};
+use super::report::{Backend, Cpu, Held, Report, Requests, Row, Setting};
 use super::stop::Stop;
 use nyala_client::{Client, ClientConfig, ClientStats};
 use nyala_wire::map::Role;
@@ -58,6 +58,7 @@ struct Clocks {
     services: RoleCpu,
     /// Metadata services, in an order that stays.
     meta_us: Vec<(String, u64)>,
+    meta_held: Held,
     daemon_us: u64,
     own_us: u64,
 }
@@ -262,6 +263,7 @@ impl Bench {
             latency_us: outcome.latency.percentiles(),
             cpu,
             meta_each_us: meta_each(&before, &after),
+            meta_held: after.meta_held,
             requests,
             of_local: None,
             cached: outcome.cached,
@@ -274,8 +276,8 @@ impl Bench {
             Some(pid) => cpu::process_us(pid).ok_or("the mount's daemon is gone")?,
             None => 0,
         };
-        let (services, meta_us) = self.services.cpu().await?;
-        Ok(Clocks { services, meta_us, daemon_us, own_us: cpu::own_us() })
+        let Taken { cpu: services, meta_us, meta_held } = self.services.taken().await?;
+        Ok(Clocks { services, meta_us, meta_held, daemon_us, own_us: cpu::own_us() })
     }
 
     /// The clocks once services, daemon and this process do little more than wait.

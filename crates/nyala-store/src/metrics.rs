@@ -40,8 +40,8 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// What tells whether a store's disk is well, as counters by name: how long syncs of the log took lately (`disk.WHOSE.log.WHAT`), and
-/// whether there is room (`store.WHOSE.WHAT`).
+/// What tells whether a store's disk is well, as counters by name: how long syncs of the log took lately (`disk.WHOSE.log.WHAT`),
+/// whether there is room, and what the tables take (`store.WHOSE.WHAT`).
 pub fn counters(whose: &dyn Display, store: &Store) -> Vec<(String, u64)> {
     let mut counters = store.times().log.lately(Instant::now()).counters(whose, "log");
     let condition = store.condition();
@@ -53,7 +53,9 @@ pub fn counters(whose: &dyn Display, store: &Store) -> Vec<(String, u64)> {
     put("must_not_grow", condition.must_not_grow.into());
     put("checkpoint_fails", condition.checkpoint_fails.into());
     put("stopped", condition.stopped.into());
-    put("damaged_places", store.stats().damaged_places);
+    let stats = store.stats();
+    put("damaged_places", stats.damaged_places);
+    put("table_bytes", stats.used_bytes);
     counters
 }
 

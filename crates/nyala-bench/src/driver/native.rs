@@ -25,7 +25,15 @@ pub struct Native {
     clients: Vec<Client>,
     next: AtomicUsize,
     base: String,
-    dirs: RwLock<Arc<Vec<InodeId>>>,
+    dirs: RwLock<Arc<Dirs>>,
+}
+
+/// The directories of a workload, and the one that they are in.
+#[derive(Default)]
+struct Dirs {
+    base: Option<InodeId>,
+    names: Vec<String>,
+    inodes: Vec<InodeId>,
 }
 
 impl Native {
@@ -85,7 +93,8 @@ impl Site for Native {
         for dir in dirs {
             inodes.push(self.make(base, dir).await?);
         }
-        *self.dirs.write().expect("nobody panics while holding it") = Arc::new(inodes);
+        *self.dirs.write().expect("nobody panics while holding it") =
+            Arc::new(Dirs { base: Some(base), names: dirs.to_vec(), inodes });
         Ok(())
     }
 
@@ -110,7 +119,7 @@ impl Site for Native {
 /// A task of the client.
 pub struct NativeTask {
     client: Client,
-    dirs: Arc<Vec<InodeId>>,
+    dirs: Arc<Dirs>,
     content: Content,
     file: Option<(FileHandle, String)>,
 }
@@ -126,7 +135,7 @@ impl NativeTask {
     }
 
     async fn name(&mut self, step: Step, entry: &Entry, bytes: usize, key: u64) -> Result<Done> {
-        let (dir, name) = (self.dirs[entry.dir], entry.name.as_str());
+        let (dir, name) = (self.dirs.inodes[entry.dir], entry.name.as_str());
         let client = &self.client;
         match step {
             Step::Create => said(self.create(dir, name).await?.release().await, "close", name)?,
@@ -158,7 +167,7 @@ impl NativeTask {
     async fn list(&self, dir: usize, plus: bool) -> Result<Done> {
         let (mut items, mut after) = (0, 0);
         loop {
-            let listing = self.client.readdir(self.dirs[dir], after, LIST_ENTRIES, plus).await;
+            let listing = self.client.readdir(self.dirs.inodes[dir], after, LIST_ENTRIES, plus).await;
             let listing = said(listing, "list", "a directory")?;
             items += listing.entries.len() as u64;
             match listing.entries.last() {
@@ -185,7 +194,7 @@ async fn read(handle: &FileHandle, content: &Content, key: u64, offset: u64, byt
 
 impl Task for NativeTask {
     async fn open(&mut self, file: &Entry, mode: Mode) -> Result<bool> {
-        let (dir, name) = (self.dirs[file.dir], file.name.as_str());
+        let (dir, name) = (self.dirs.inodes[file.dir], file.name.as_str());
         let handle = if mode.create {
             let created = self.client.create(dir, name.as_bytes(), 0o644, Owner::default(), false).await;
             said(created, "create", name)?.1
@@ -201,6 +210,11 @@ impl Task for NativeTask {
         match op {
             Op::Name { step, entry, bytes, key } => self.name(*step, entry, *bytes, *key).await,
             Op::Dir { dir, plus } => self.list(*dir, *plus).await,
+            Op::RemoveDir { dir } => {
+                let base = self.dirs.base.ok_or("no directory was made")?;
+                let name = &self.dirs.names[*dir];
+                said(self.client.rmdir(base, name.as_bytes()).await, "remove", name).map(|()| Done::one(0))
+            }
             Op::Transfer { write, offset, bytes, key } => {
                 let Some((handle, name)) = &self.file else { return Err("no file is open".to_owned()) };
                 if *write {

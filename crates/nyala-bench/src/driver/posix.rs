@@ -164,6 +164,10 @@ impl Task for PosixTask {
                 self.name(*step, &path, *bytes, *key)
             }
             Op::Dir { dir, plus } => self.list(*dir, *plus),
+            Op::RemoveDir { dir } => {
+                let path = &self.dirs[*dir];
+                at(fs::remove_dir(path), "cannot remove", path).map(|()| Done::one(0))
+            }
             Op::Transfer { write, offset, bytes, key } => self.transfer(*write, *offset, *bytes, *key),
         }
     }

@@ -8,7 +8,7 @@ use crate::document::{Document, Table};
 use crate::measure::latency::Percentiles;
 use crate::plan::Step;
 use crate::report::table::figure;
-use crate::report::{Backend, Cpu, Row, Setting};
+use crate::report::{Backend, Cpu, Held, Row, Setting};
 use serde::Serialize;
 
 /// The workload that rows of a floor say they are of.
@@ -49,6 +49,7 @@ pub fn row(sizes: &Sizes, step: Step, done: &Done) -> Row {
         latency_us: Percentiles::default(),
         cpu: Cpu { storage_us: Some(done.storage_us), client_us: Some(done.client_us), ..Cpu::default() },
         meta_each_us: Vec::new(),
+        meta_held: Held::default(),
         requests: None,
         of_local: None,
         cached: false,

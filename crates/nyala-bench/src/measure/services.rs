@@ -5,6 +5,7 @@
 //! **Failure model.** A service that is away or restarts in the middle makes the figures of that phase meaningless: no
 //! answer is an error, and a clock that went back is reported as one.
 
+use crate::report::Held;
 use nyala_client::ClientConfig;
 use nyala_transport::{Endpoint, HandshakeConfig, Pool, PoolOptions, Request, Role as Peer};
 use nyala_wire::map::{ClusterMap, Role};
@@ -44,6 +45,28 @@ impl RoleCpu {
     }
 }
 
+/// What services took until now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// CPU time.
+    pub cpu: RoleCpu,
+    /// CPU time of each metadata service, microseconds, by its name.
+    pub meta_us: Vec<(String, u64)>,
+    /// What metadata services hold.
+    pub meta_held: Held,
+}
+
+impl Taken {
+    fn add_meta(&mut self, name: String, stats: &ServiceStats) {
+        self.cpu.meta_us += stats.cpu_us;
+        self.meta_us.push((name, stats.cpu_us));
+        self.meta_held.resident_bytes += stats.resident_bytes;
+        let tables =
+            stats.counters.iter().filter(|(name, _)| name.starts_with("store.") && name.ends_with(".table_bytes"));
+        self.meta_held.table_bytes += tables.map(|(_, bytes)| bytes).sum::<u64>();
+    }
+}
+
 /// All services of a cluster.
 pub struct Services {
     pool: Pool,
@@ -72,21 +95,18 @@ impl Services {
         self.all.len()
     }
 
-    /// CPU time of all of them, and of each metadata service, by its name.
-    pub async fn cpu(&self) -> Result<(RoleCpu, Vec<(String, u64)>), String> {
-        let (mut cpu, mut meta) = (RoleCpu::default(), Vec::new());
+    /// CPU time of all of them, and what metadata services hold.
+    pub async fn taken(&self) -> Result<Taken, String> {
+        let mut all = Taken::default();
         for (role, name, stats) in self.stats().await? {
             match role {
-                Role::Mgmt => cpu.mgmt_us += stats.cpu_us,
-                Role::Meta => {
-                    cpu.meta_us += stats.cpu_us;
-                    meta.push((name, stats.cpu_us));
-                }
-                Role::Storage => cpu.storage_us += stats.cpu_us,
+                Role::Mgmt => all.cpu.mgmt_us += stats.cpu_us,
+                Role::Meta => all.add_meta(name, &stats),
+                Role::Storage => all.cpu.storage_us += stats.cpu_us,
                 Role::Client => {}
             }
         }
-        Ok((cpu, meta))
+        Ok(all)
     }
 
     /// Has metadata services put what was changed so far where it would be within half a minute, so that its CPU time is counted
@@ -124,6 +144,19 @@ impl Services {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tables_of_all_stores_are_added_up() {
+        let counters =
+            [("store.1.table_bytes", 5), ("store.2.table_bytes", 6), ("store.1.free_bytes", 70), ("op.create", 80)];
+        let counters = counters.map(|(name, value)| (name.to_owned(), value)).to_vec();
+        let stats = ServiceStats { cpu_us: 3, resident_bytes: 9, counters, ..ServiceStats::default() };
+        let mut all = Taken::default();
+        all.add_meta("a".to_owned(), &stats);
+        all.add_meta("b".to_owned(), &stats);
+        assert_eq!(all.meta_held, Held { resident_bytes: 18, table_bytes: 22 });
+        assert_eq!((all.cpu.meta_us, all.meta_us.len()), (6, 2));
+    }
 
     #[test]
     fn a_restarted_service_is_noticed() {

@@ -33,6 +33,7 @@ fn phase(workload: &'static str, step: Step, sizes: Sizes, bytes: usize) -> Phas
         bytes,
         first_name: 0,
         first_dir: 0,
+        dirs_each: 1,
         shared: false,
         shift: 0,
         file_bytes: sizes.bytes,

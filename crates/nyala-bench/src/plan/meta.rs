@@ -32,6 +32,7 @@ fn workload(name: &'static str, sizes: Sizes, shared: bool, bytes: usize, steps:
         first_name: 0,
         bytes,
         first_dir: 0,
+        dirs_each: 1,
         shared,
         shift: shift % sizes.tasks,
         file_bytes: 0,
@@ -73,4 +74,25 @@ pub fn shared(sizes: Sizes, before: u64) -> Workload {
         (fill.workload, fill.count, fill.first_name) = ("fill", before, sizes.files);
     }
     shared
+}
+
+/// So many files in so many directories, `sizes.files` for each task: empty files made, looked at by the neighbour, listed without and with attributes, removed, and then the directories.
+/// What a directory has is listed once; one directory is listed by one task.
+pub fn many(sizes: Sizes, directories: u64) -> Workload {
+    let shared = directories == 1;
+    let each = if shared { 1 } else { directories.div_ceil(sizes.tasks as u64) };
+    let steps = [Step::Create, Step::Stat, Step::List, Step::ListPlus, Step::Unlink, Step::RemoveDir]
+        .map(|step| (step, usize::from(step == Step::Stat)));
+    let mut many = workload("many", sizes, shared, 0, &steps);
+    if !shared {
+        many.dirs = (0..sizes.tasks as u64 * each).map(|dir| format!("many.{dir}")).collect();
+    }
+    for phase in &mut many.phases {
+        phase.dirs_each = each as usize;
+        if matches!(phase.step, Step::List | Step::ListPlus | Step::RemoveDir) {
+            phase.count = each;
+            phase.tasks = if shared { 1 } else { sizes.tasks };
+        }
+    }
+    many
 }

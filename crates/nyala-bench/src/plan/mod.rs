@@ -27,6 +27,8 @@ pub enum Step {
     Mkdir,
     /// Remove a directory.
     Rmdir,
+    /// Remove one of the workload's own directories.
+    RemoveDir,
     /// List a directory's names.
     List,
     /// List a directory with all attributes.
@@ -77,6 +79,7 @@ impl Step {
             Step::ReadFile => "open+read+close",
             Step::Mkdir => "mkdir",
             Step::Rmdir => "rmdir",
+            Step::RemoveDir => "rmdir of the whole",
             Step::List => "readdir",
             Step::ListPlus => "readdirplus",
             Step::Write => "write",
@@ -102,8 +105,10 @@ pub struct Phase {
     pub first_name: u64,
     /// Size of a file (`WriteFile`, `ReadFile`) or of a transfer, bytes.
     pub bytes: usize,
-    /// Directories: one for all tasks, or one each, starting at this index of [`Workload::dirs`].
+    /// Directories: one for all tasks, or some for each, starting at this index of [`Workload::dirs`].
     pub first_dir: usize,
+    /// Directories of each task, which it works through one after the other.
+    pub dirs_each: usize,
     /// All tasks work in the same directory or file.
     pub shared: bool,
     /// Task `t` works on what task `t + shift` made, so that no task finds what it has just made in a cache.
@@ -161,6 +166,11 @@ pub enum Op {
         dir: usize,
         /// With attributes.
         plus: bool,
+    },
+    /// Remove a directory of the workload's.
+    RemoveDir {
+        /// Which.
+        dir: usize,
     },
     /// On the phase's open file.
     Transfer {

@@ -11,9 +11,15 @@ impl Phase {
         (task + self.shift) % self.tasks
     }
 
-    /// The directory that this task works in.
-    pub fn dir(&self, task: usize) -> usize {
-        if self.shared { self.first_dir } else { self.first_dir + self.owner(task) }
+    /// One of the directories that this task works in, by its number.
+    fn dir(&self, task: usize, number: u64) -> usize {
+        let first = if self.shared { 0 } else { self.owner(task) * self.dirs_each };
+        self.first_dir + first + number as usize
+    }
+
+    /// The number of the directory that has name number `index` of a task.
+    fn dir_of_name(&self, index: u64) -> u64 {
+        index / self.count.div_ceil(self.dirs_each as u64).max(1)
     }
 
     /// The file that is open during a phase of transfers.
@@ -29,7 +35,10 @@ impl Phase {
 
     /// How many operations the task does: no more than its owner made in a phase before.
     pub fn count_after(&self, done: &[u64], task: usize) -> u64 {
-        if self.step.makes() || self.step.is_random() || matches!(self.step, Step::List | Step::ListPlus) {
+        if self.step.makes()
+            || self.step.is_random()
+            || matches!(self.step, Step::List | Step::ListPlus | Step::RemoveDir)
+        {
             return self.count;
         }
         self.count.min(done.get(self.owner(task)).copied().unwrap_or(self.count))
@@ -39,7 +48,11 @@ impl Phase {
     pub fn op(&self, task: usize, index: u64) -> Op {
         let owner = self.owner(task);
         match self.step {
-            Step::List | Step::ListPlus => Op::Dir { dir: self.dir(task), plus: self.step == Step::ListPlus },
+            Step::List | Step::ListPlus => {
+                let dir = self.dir(task, index % self.dirs_each as u64);
+                Op::Dir { dir, plus: self.step == Step::ListPlus }
+            }
+            Step::RemoveDir => Op::RemoveDir { dir: self.dir(task, index) },
             step if step.is_transfer() => Op::Transfer {
                 write: step.is_write(),
                 offset: self.offset(task, index),
@@ -47,8 +60,8 @@ impl Phase {
                 key: self.file_key(task),
             },
             step => {
-                let index = self.first_name + index;
-                let entry = Entry { dir: self.dir(task), name: format!("f.{owner}.{index}") };
+                let (dir, index) = (self.dir(task, self.dir_of_name(index)), self.first_name + index);
+                let entry = Entry { dir, name: format!("f.{owner}.{index}") };
                 Op::Name { step, entry, bytes: self.bytes, key: self.seed ^ (owner as u64) << 40 ^ index }
             }
         }

@@ -54,6 +54,15 @@ pub struct Cpu {
     pub driver_us: Option<u64>,
 }
 
+/// What all metadata services together hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Held {
+    /// Resident memory of their processes, bytes.
+    pub resident_bytes: u64,
+    /// Of their tables' files, what is used, bytes.
+    pub table_bytes: u64,
+}
+
 /// Requests that the native client sent in a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Requests {
@@ -91,6 +100,8 @@ pub struct Row {
     pub cpu: Cpu,
     /// CPU time of each metadata service, microseconds, by its name.
     pub meta_each_us: Vec<(String, u64)>,
+    /// What metadata services hold at its end.
+    pub meta_held: Held,
     /// Requests on the wire, of the native client.
     pub requests: Option<Requests>,
     /// Rate ÷ rate of the same phase on the local file system.

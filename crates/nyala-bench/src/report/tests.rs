@@ -20,6 +20,7 @@ pub fn row(workload: &'static str, step: Step, backend: Backend, ops: u64, bytes
         latency_us,
         cpu,
         meta_each_us: Vec::new(),
+        meta_held: Held::default(),
         requests: None,
         of_local: None,
         cached: false,

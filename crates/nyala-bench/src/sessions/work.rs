@@ -87,7 +87,7 @@ async fn phases(
 async fn rested(services: &Services) -> Result<RoleCpu, String> {
     services.checkpoint().await?;
     tokio::time::sleep(REST).await;
-    services.cpu().await.map(|(cpu, _)| cpu)
+    services.taken().await.map(|taken| taken.cpu)
 }
 
 fn row(phase: &Phase, clients: usize, outcome: &Outcome, cpu: RoleCpu) -> Work {

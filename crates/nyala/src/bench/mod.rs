@@ -8,6 +8,7 @@ mod args;
 mod failure;
 mod floors;
 pub mod host;
+mod many;
 mod mirrored;
 mod peers;
 mod phases;
@@ -20,6 +21,7 @@ use all::AllArgs;
 use args::{DataArgs, MetaArgs};
 use failure::FailureArgs;
 use floors::FloorArgs;
+use many::ManyArgs;
 use mirrored::MirroredArgs;
 use peers::PeersArgs;
 pub use phases::Phases;
@@ -51,6 +53,8 @@ pub enum BenchArgs {
     /// What one large directory costs that several metadata servers have, on clusters of the benchmark's own: CPU by operation, and how
     /// evenly servers share it
     SplitDirectory(SplitArgs),
+    /// What very many names cost, in one directory and in ten thousand, on clusters of the benchmark's own: CPU, memory, bytes on disk
+    ManyNames(ManyArgs),
     /// The same through the mounts of this file system and of others that are installed here, GlusterFS and MooseFS: rates, and the CPU of
     /// all their processes
     Peers(PeersArgs),
@@ -71,6 +75,7 @@ pub fn run(args: BenchArgs, output: Output) -> Outcome {
         BenchArgs::Data(args) => run_job(sites::data(&args)?, if args.common.json { Output::Json } else { output }),
         BenchArgs::MirroredMetadata(args) => mirrored::run(&args, output),
         BenchArgs::SplitDirectory(args) => split::run(&args, output),
+        BenchArgs::ManyNames(args) => many::run(&args, output),
         BenchArgs::Peers(args) => peers::run(&args, output),
         BenchArgs::Sessions(args) => sessions::run(&args, output),
         BenchArgs::All(args) => all::run(&args, output),

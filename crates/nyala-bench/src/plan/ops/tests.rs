@@ -40,6 +40,36 @@ fn what_is_there_before_has_names_of_its_own() {
 }
 
 #[test]
+fn many_directories_are_filled_listed_and_removed_one_after_the_other() {
+    let sizes = meta::Sizes { tasks: 3, files: 10, seed: 1 };
+    let many = meta::many(sizes, 11);
+    assert_eq!((many.dirs.len(), many.dirs.iter().collect::<HashSet<_>>().len()), (12, 12), "as many for each task");
+    let made = names(&many.phases[0]);
+    let mut filled = [0; 12];
+    made.iter().for_each(|entry| filled[entry.dir] += 1);
+    assert_eq!(filled, [3, 3, 3, 1, 3, 3, 3, 1, 3, 3, 3, 1]);
+    for phase in &many.phases[1..] {
+        match phase.step {
+            Step::Stat | Step::Unlink => {
+                assert_eq!(names(phase).into_iter().collect::<HashSet<_>>(), made.iter().cloned().collect());
+            }
+            _ => {
+                let all = (0..phase.tasks).flat_map(|task| (0..phase.count).map(move |index| phase.op(task, index)));
+                let dirs = all.map(|op| match op {
+                    Op::Dir { dir, .. } | Op::RemoveDir { dir } => dir,
+                    other => panic!("{other:?} is not on a directory"),
+                });
+                assert_eq!(dirs.collect::<Vec<_>>(), (0..12).collect::<Vec<_>>(), "{:?}: each once", phase.step);
+            }
+        }
+    }
+    let one = meta::many(sizes, 1);
+    assert_eq!(one.dirs.len(), 1);
+    let ends: Vec<_> = one.phases[2..].iter().map(|phase| (phase.step, phase.tasks as u64 * phase.count)).collect();
+    assert_eq!(ends, [(Step::List, 1), (Step::ListPlus, 1), (Step::Unlink, 30), (Step::RemoveDir, 1)]);
+}
+
+#[test]
 fn readers_expect_the_content_that_writers_wrote() {
     let small = meta::small(meta::Sizes { tasks: 4, files: 3, seed: 9 });
     let content = |phase: &Phase| -> HashSet<String> {
