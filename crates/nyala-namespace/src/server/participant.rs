@@ -39,8 +39,9 @@ pub fn arrive(state: &mut State, token: Token, TxRequest { tx, action }: TxReque
     }
     match action {
         TxAction::MoveRows(rows) => slots::arrive(state, token, rows),
-        TxAction::Prepare { now, parts, stage, caller, owned } => {
-            let (phase, recall) = (Phase::Memory(RoomGate::default()), Recall::new(SessionId(0)));
+        TxAction::Prepare { now, parts, stage, caller, owned, session } => {
+            let phase = Phase::Memory(RoomGate::default());
+            let recall = Recall::new(session.filter(|_| forgotten_with_the_answer(&parts)).unwrap_or(SessionId(0)));
             let owned = owned.unwrap_or_default();
             prepare(state, token, Prepare { token, tx, now, parts, stage, caller, owned, recall, phase });
         }
@@ -71,6 +72,11 @@ pub fn arrive(state: &mut State, token: Token, TxRequest { tx, action }: TxReque
     }
 }
 
+/// Whether the coordinator's client forgets all that the parts change when it hears that it was done: directories that are removed.
+fn forgotten_with_the_answer(parts: &[TxPart]) -> bool {
+    parts.iter().all(|part| matches!(part, TxPart::RemoveDir { .. }))
+}
+
 /// The directory above one that is here.
 fn parent(state: &mut State, tx: TxId, dir: InodeId) -> Result<InodeId, WireError> {
     if !state.ground.is_usable(dir.slot()) {
@@ -99,8 +105,8 @@ enum Phase {
     Memory(RoomGate),
     Room(RoomGate),
     /// Clients return what the parts change, before it is locked: a client that has to write something first could not do that
-    /// afterwards. The locks then keep others from being given it. The coordinator's client is no exception: it is not known
-    /// here. Since when, milliseconds.
+    /// afterwards. The locks then keep others from being given it. The coordinator's client is an exception only of what it
+    /// forgets with the answer. Since when, milliseconds.
     Recalling(u64),
     /// The promise to commit has to outlive a power cut.
     Logging(Vec<PartResult>, Ticket),
@@ -207,8 +213,8 @@ impl Prepare {
 /// confirmed only when it is on disk: the coordinator forgets the transaction after the second confirmation.
 pub fn end(state: &mut State, tx: TxId, commit: bool) -> Result<Durability, WireError> {
     let ended = state.ground.look(Some(tx), |change| participant::end(change, tx, commit));
-    let batch = match ended {
-        Ok(batch) => batch,
+    let ended = match ended {
+        Ok(ended) => ended,
         Err(fault) => {
             // What was prepared is locked, so nothing can stand in its way: this is a bug or a damaged table.
             state.note(Note::CannotEnd(tx, format!("{fault:?}")));
@@ -217,8 +223,9 @@ pub fn end(state: &mut State, tx: TxId, commit: bool) -> Result<Durability, Wire
     };
     state.ended.note(tx);
     let mut first = false;
-    if let Some(batch) = batch {
+    if let Some(participant::End { batch, destroyed }) = ended {
         state.apply(&batch)?;
+        destroyed.into_iter().for_each(|inode| state.delegations.end_inode(inode));
         let promise = state.prepared.remove(&tx);
         state.unlock(tx);
         first = promise.is_some_and(|promise| !promise.recovered);

@@ -215,8 +215,9 @@ impl Transaction {
                 };
                 let owned = Some(owned).filter(|owned| !owned.is_empty());
                 let prepare = |(target, stage, parts)| {
+                    let (now, session) = (request.now, Some(request.session));
                     let (caller, owned) = (request.caller.clone(), owned.clone());
-                    state.ask(target, tx, TxAction::Prepare { now: request.now, parts, stage, caller, owned })
+                    state.ask(target, tx, TxAction::Prepare { now, parts, stage, caller, owned, session })
                 };
                 let asked = list.into_iter().map(prepare).collect();
                 Phase::Preparing(Preparing { asked, results: Vec::new(), heard: 0 })

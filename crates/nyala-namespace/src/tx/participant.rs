@@ -10,7 +10,7 @@ use crate::locks::LockKey;
 use crate::records::PreparedRecord;
 use nyala_kv::Batch;
 use nyala_wire::meta_tx::{Outcome, PartResult, TxId, TxPart};
-use nyala_wire::{ErrorCode, Time};
+use nyala_wire::{ErrorCode, InodeId, Time};
 use std::collections::{HashSet, VecDeque};
 
 /// Transactions that ended here lately. A copy of their Prepare that comes late must not prepare them again: the
@@ -93,16 +93,25 @@ fn repeated(record: &PreparedRecord, list: &[TxPart]) -> Step<Vec<PartResult>> {
     Ok(found.iter().map(|(_, result)| result.clone()).collect())
 }
 
-/// Does what was prepared, or forgets it; the batch to log, after which the transaction's locks are released. `None` if
-/// nothing is prepared: that happened before, or there never was anything.
-pub fn end(change: Change, tx: TxId, commit: bool) -> Step<Option<Batch>> {
+/// The end of what was prepared.
+#[derive(Debug)]
+pub struct End {
+    /// What to log, after which the transaction's locks are released.
+    pub batch: Batch,
+    /// Inodes that are no more.
+    pub destroyed: Vec<InodeId>,
+}
+
+/// Does what was prepared, or forgets it. `None` if nothing is prepared: that happened before, or there never was anything.
+pub fn end(change: Change, tx: TxId, commit: bool) -> Step<Option<End>> {
     let mut change = change.promised();
     let Some(record) = change.record::<PreparedRecord>(&keys::prepared(tx))? else { return Ok(None) };
     for (part, result) in record.parts.iter().filter(|_| commit) {
         parts::perform(&mut change, part, result, record.now)?;
     }
     change.delete(keys::prepared(tx));
-    Ok(Some(change.finish()))
+    let destroyed = change.destroyed();
+    Ok(Some(End { batch: change.finish(), destroyed }))
 }
 
 /// What a prepared transaction locks; a restarted participant takes these locks before it answers anybody.

@@ -221,7 +221,8 @@ fn a_promise_is_on_disk_before_the_coordinator_hears_of_it() {
     machine.slow_log = true;
     let tx = TxId { coordinator: TargetId(2), number: 9 };
     let part = TxPart::PeekEntry { dir: InodeId::ROOT, name: name("x") };
-    let action = TxAction::Prepare { now: Time::default(), parts: vec![part], stage: 0, caller: None, owned: None };
+    let (now, parts) = (Time::default(), vec![part]);
+    let action = TxAction::Prepare { now, parts, stage: 0, caller: None, owned: None, session: None };
     assert_eq!(machine.transaction(TxRequest { tx, action }), None);
     assert!(machine.server.state().prepared.contains_key(&tx));
     machine.log_is_done();
@@ -232,6 +233,51 @@ fn a_promise_is_on_disk_before_the_coordinator_hears_of_it() {
     assert_eq!((target, request), (TargetId(2), TxRequest { tx, action: TxAction::Status }));
     machine.heard(ticket, Ok(TxReply::Outcome(Outcome::Aborted)));
     assert!(machine.server.state().prepared.is_empty() && machine.server.state().ground.locks.is_empty());
+}
+
+/// A client that removes a directory whose name is at another server forgets it with the answer: it is not asked for it first. Others are.
+#[test]
+fn who_removes_a_directory_need_not_give_it_back_first() {
+    for other_holds_it in [false, true] {
+        let mut machine = caching();
+        // Some are made at the other server, which says nothing.
+        let made_here = (0..50).find_map(|n| {
+            let entry = NewEntry { parent: InodeId::ROOT, name: name(&format!("d{n}")), perm: 0o755, umask: 0 };
+            let asked = machine.request(A, MetaOp::Mkdir { entry });
+            match machine.answer(asked) {
+                Some(Ok(MetaReply::Entry(made))) => Some(made.inode),
+                _ => None,
+            }
+        });
+        let dir = made_here.expect("one of fifty is made here");
+        let holds = |machine: &Machine, session| machine.server.state().delegations.mode(dir, session);
+        let mut holders = vec![A];
+        holders.extend(Some(B).filter(|_| other_holds_it));
+        for session in &holders {
+            let look = MetaOp::ReadDir { dir, after: 0, max_entries: 10, plus: false };
+            let look = machine.numbered(*session, look, Want::DELEGATIONS);
+            let look = machine.send(look);
+            assert!(machine.answer(look).is_some_and(|answer| answer.is_ok()));
+            assert_eq!(holds(&machine, *session), DelegationMode::Shared);
+        }
+        let tx = TxId { coordinator: TargetId(2), number: 9 };
+        let (now, parts) = (Time::default(), vec![TxPart::RemoveDir { inode: dir }]);
+        let action = TxAction::Prepare { now, parts, stage: 0, caller: None, owned: None, session: Some(A) };
+        let prepared = machine.transaction(TxRequest { tx, action });
+        if other_holds_it {
+            assert_eq!(prepared, None, "the other one is asked first");
+            let back = Returned { inode: dir, keep: DelegationMode::None, seq: u64::MAX, open: false };
+            machine.change(B, MetaOp::DelegationReturn { delegations: vec![back] }).unwrap();
+            machine.later(100);
+        } else {
+            assert!(matches!(prepared, Some(Ok(TxReply::Prepared(_)))), "{prepared:?}");
+        }
+        assert!(machine.server.state().prepared.contains_key(&tx));
+        assert_eq!(holds(&machine, A), DelegationMode::Shared, "until it is decided");
+        let done = machine.transaction(TxRequest { tx, action: TxAction::Commit });
+        assert_eq!(done, Some(Ok(TxReply::Done)));
+        assert_eq!(holds(&machine, A), DelegationMode::None, "there is nothing to hold");
+    }
 }
 
 #[test]

@@ -142,7 +142,7 @@ fn tx() -> [(&'static str, Vec<u8>); 3] {
         default_acl: None,
         depth: Some(1),
     };
-    let prepare = TxAction::Prepare { now: NOW, parts: vec![part], stage: 0, caller: None, owned: None };
+    let prepare = TxAction::Prepare { now: NOW, parts: vec![part], stage: 0, caller: None, owned: None, session: None };
     let dir = InodeId::new(Slot(64), 1).unwrap();
     let result = PartResult::Attr(attr(dir, FileKind::Directory, 0o755, 2));
     [

@@ -239,7 +239,7 @@ enums! {
     LockKind { 0 Read {} 1 Write {} 2 Unlock {} }
     SetTime { 0 Now {} 1 At { 0 } }
     TxAction {
-        0 Prepare { now, parts, stage, caller, owned }
+        0 Prepare { now, parts, stage, caller, owned, session }
         1 Commit {}
         2 Abort {}
         3 Status {}
