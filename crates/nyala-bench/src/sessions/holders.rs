@@ -17,6 +17,15 @@ use std::process::{Child, ChildStdout, Stdio};
 /// Files that a process has open besides.
 const SPARE_FILES: u64 = 512;
 
+/// What happened to sessions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fate {
+    /// Sessions that were lost.
+    pub lost: usize,
+    /// Requests that were sent again over another connection.
+    pub again: usize,
+}
+
 /// Running processes.
 pub struct Holders {
     all: Vec<(Child, BufReader<ChildStdout>)>,
@@ -58,15 +67,19 @@ impl Holders {
         Ok(holders)
     }
 
-    /// Ends them; how many sessions were lost meanwhile.
-    pub fn end(mut self) -> Result<usize, String> {
-        let mut lost = 0;
+    /// Ends them; what happened to their sessions meanwhile.
+    pub fn end(mut self) -> Result<Fate, String> {
+        let mut fate = Fate::default();
         for (child, output) in &mut self.all {
             drop(child.stdin.take());
             let said = line(output)?;
-            lost += said.parse::<usize>().map_err(|_| format!("a process with idle sessions died: {said}"))?;
+            let numbers =
+                said.split_once(' ').and_then(|(lost, again)| Some((lost.parse().ok()?, again.parse().ok()?)));
+            let (lost, again): (usize, usize) =
+                numbers.ok_or_else(|| format!("a process with idle sessions died: {said}"))?;
+            fate = Fate { lost: fate.lost + lost, again: fate.again + again };
         }
-        Ok(lost)
+        Ok(fate)
     }
 }
 
@@ -86,7 +99,7 @@ fn line(output: &mut BufReader<ChildStdout>) -> Result<String, String> {
     Ok(line.trim().to_owned())
 }
 
-/// What such a process does: opens, says so, waits for the end of its input, says how many were lost.
+/// What such a process does: opens, says so, waits for the end of its input, says how many were lost, and how many requests were sent again.
 pub async fn hold(config: &ClientConfig, map: &ClusterMap, count: usize) -> Result<(), String> {
     most(1)?;
     let say = |text: String| {
@@ -97,5 +110,5 @@ pub async fn hold(config: &ClientConfig, map: &ClusterMap, count: usize) -> Resu
     say("open".to_owned())?;
     let waited = tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new())).await;
     waited.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
-    say(sessions.lost().to_string())
+    say(format!("{} {}", sessions.lost(), sessions.again()))
 }

@@ -6,7 +6,7 @@
 //! They speak the protocol themselves: a whole client has a thread, and ten thousand threads would measure themselves.
 //!
 //! **Failure model.** Servers refuse, close or do not answer: before all sessions are open that is an error, later the
-//! session is counted as lost. Files and ports may run out here: said with the number that is needed.
+//! session is counted as lost; connections that are lost are counted apart, and made anew. Files and ports may run out here: said with the number that is needed.
 
 use super::one::One;
 use nyala_client::ClientConfig;
@@ -24,6 +24,7 @@ const MAX_HANDSHAKES: usize = 64;
 /// All sessions; they end when this is dropped.
 pub struct Sessions {
     lost: Arc<AtomicUsize>,
+    ground: Arc<Ground>,
     _tasks: JoinSet<()>,
 }
 
@@ -31,6 +32,11 @@ impl Sessions {
     /// How many were lost.
     pub fn lost(&self) -> usize {
         self.lost.load(Ordering::Relaxed)
+    }
+
+    /// How many requests had to be sent again, since their connection was lost.
+    pub fn again(&self) -> usize {
+        self.ground.again.load(Ordering::Relaxed)
     }
 }
 
@@ -48,6 +54,8 @@ pub struct Ground {
     pub map: MapVersion,
     /// Lets a few in at a time.
     pub door: Semaphore,
+    /// Requests that were sent again.
+    pub again: AtomicUsize,
 }
 
 /// Opens sessions, and returns when all are open.
@@ -68,6 +76,7 @@ pub async fn open(config: &ClientConfig, map: &ClusterMap, count: usize) -> Resu
         mgmt: Endpoint::from(*config.mgmt.first().ok_or("no management address is known")?),
         map: map.version,
         door: Semaphore::new(MAX_HANDSHAKES),
+        again: AtomicUsize::new(0),
     });
     let lost = Arc::new(AtomicUsize::new(0));
     let (opened, mut answers) = mpsc::unbounded_channel();
@@ -97,5 +106,5 @@ pub async fn open(config: &ClientConfig, map: &ClusterMap, count: usize) -> Resu
             None => return Err(format!("only {number} of {count} idle sessions were opened")),
         }
     }
-    Ok(Sessions { lost, _tasks: tasks })
+    Ok(Sessions { lost, ground, _tasks: tasks })
 }

@@ -2,7 +2,9 @@
 
 //! One idle session: what a client sends that does nothing.
 //!
-//! **Failure model.** See [`super::idle`]: whatever fails is the session's end, and said.
+//! **Failure model.** See [`super::idle`]. A connection may be lost, also on one machine, whose kernel drops packets when very many connections
+//! send at once: what was asked is asked again over another one, as a client does it, and counted. What a server refuses, or nobody answers
+//! in time, is the session's end, and said.
 
 use super::idle::Ground;
 use nyala_transport::{Endpoint, Pool, PoolOptions, Request};
@@ -11,11 +13,14 @@ use nyala_wire::meta::{Grants, MetaOp, MetaReply, MetaRequest, Owner, SessionRep
 use nyala_wire::mgmt::MgmtRequest;
 use nyala_wire::{SessionId, Time, message_type};
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 /// Longest wait for an answer, beside what a standing question waits.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(60);
+/// Before what failed is asked again for the first time.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// How long management is asked to wait with a map.
 const WATCH: Duration = Duration::from_secs(20);
 
@@ -109,7 +114,19 @@ impl One {
     }
 
     async fn call(&self, to: &Endpoint, request: Request, wait: Duration) -> Result<Vec<u8>, String> {
-        let frame = self.pool.call(to, request.with_timeout(REPLY_TIMEOUT + wait)).await.map_err(|e| e.to_string())?;
+        let (until, mut pause) = (Instant::now() + REPLY_TIMEOUT + wait, FIRST_PAUSE);
+        let frame = loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.pool.call(to, request.clone().with_timeout(left)).await {
+                Ok(frame) => break frame,
+                Err(error) if left <= pause => return Err(error.to_string()),
+                Err(_) => {
+                    self.ground.again.fetch_add(1, Ordering::Relaxed);
+                    tokio::time::sleep(pause).await;
+                    pause *= 2;
+                }
+            }
+        };
         if frame.is_error() {
             return Err(decode::<nyala_wire::WireError>(&frame.body).map_or_else(|e| e.to_string(), |e| e.to_string()));
         }

@@ -47,8 +47,8 @@ pub fn render(report: &Report) -> Document {
     }
     let mut document = Document::default();
     document.text(format!(
-        "nyala bench sessions: {} idle sessions at every server, {} of them lost\n\n",
-        report.idle, report.lost
+        "nyala bench sessions: {} idle sessions at every server, {} of them lost; requests sent again over another connection: {}\n\n",
+        report.idle, report.lost, report.again
     ));
     document.table(servers);
     document.text("\n");

@@ -54,6 +54,8 @@ pub struct Report {
     pub idle: usize,
     /// Idle sessions that were lost before the end.
     pub lost: usize,
+    /// Requests of idle sessions that were sent again, since their connection was lost.
+    pub again: usize,
     /// What they cost.
     pub servers: Vec<Server>,
     /// What was worked.
