@@ -11,6 +11,7 @@
 use crate::context::Context;
 use crate::delegation::cache::DelegationCache;
 use crate::delegation::logic::delegations::Revoked;
+use crate::delegation::surplus::SurplusQueue;
 use crate::file::locks::LockBook;
 use crate::file::ops::FileOps;
 use crate::file::state::{File, FileState};
@@ -39,13 +40,14 @@ const MAX_CONCURRENT_RETURNS: usize = 256;
 pub(crate) struct Revocations {
     pub(super) ctx: Arc<Context>,
     pub(super) cluster: Arc<Cluster>,
-    files: Arc<Table>,
+    pub(super) files: Arc<Table>,
     pub(super) delegations: Arc<DelegationCache>,
     writeback: Arc<Writeback>,
     ops: Arc<FileOps>,
     pub(super) locks: Arc<LockBook>,
     /// Inodes whose delegations were lost, for the layer above to forget.
     forgotten: Mutex<Vec<InodeId>>,
+    pub(super) surplus: SurplusQueue,
 }
 
 impl Revocations {
@@ -58,7 +60,17 @@ impl Revocations {
         locks: Arc<LockBook>,
     ) -> Revocations {
         let writeback = ops.writeback.clone();
-        Revocations { ctx, cluster, files, delegations, writeback, ops, locks, forgotten: Mutex::default() }
+        Revocations {
+            ctx,
+            cluster,
+            files,
+            delegations,
+            writeback,
+            ops,
+            locks,
+            forgotten: Mutex::default(),
+            surplus: SurplusQueue::default(),
+        }
     }
 
     fn news(&self, inode: InodeId) {
@@ -89,43 +101,6 @@ impl Revocations {
 
     fn holds(&self, inode: InodeId) -> DelegationMode {
         self.delegations.lock(inode).mode(inode, self.ctx.now_ms())
-    }
-
-    /// Delegations that this client gives back by itself. Runs on the client's own thread.
-    pub(crate) fn let_surplus_go(self: &Arc<Revocations>) {
-        let limit = self.ctx.config.max_kept_inodes;
-        if self.delegations.shards().shared.held() > limit {
-            let surplus = self.delegations.surplus(limit - limit / 16);
-            surplus.into_iter().for_each(|inode| self.begin_to_let_go(inode));
-        }
-    }
-
-    fn begin_to_let_go(self: &Arc<Revocations>, inode: InodeId) {
-        let Some(target) = self.cluster.maps.view().map.slot_target(inode.slot()) else { return };
-        if self.revoke_wholly(inode, target) == Revoked::Started {
-            let revocations = self.clone();
-            tokio::spawn(async move { revocations.let_go(inode, true).await });
-        }
-    }
-
-    /// This client itself wants a delegation gone, also one that was on its way back in part.
-    fn revoke_wholly(&self, inode: InodeId, target: TargetId) -> Revoked {
-        let mut shard = self.delegations.lock(inode);
-        let seq = shard.seq(inode);
-        shard.revoke(inode, target, DelegationMode::None, seq, self.ctx.now_ms())
-    }
-
-    /// Servers that were silent for too long may have given what they lent to others.
-    pub(crate) fn let_silent_go(self: &Arc<Revocations>) {
-        let now_ms = self.ctx.now_ms();
-        let shards = self.delegations.shards();
-        let targets = shards.shared.silent(now_ms);
-        let of = |target| shards.each().flat_map(move |shard| shard.of_server(target));
-        let silent: Vec<InodeId> = targets.into_iter().flat_map(of).collect();
-        if let Some(first) = silent.first() {
-            tracing::warn!(delegations = silent.len(), inode = %first, "a metadata server is silent: its delegations are invalid");
-        }
-        silent.into_iter().for_each(|inode| self.begin_to_let_go(inode));
     }
 
     /// The server was restarted: everything that it lent goes, and what was written under that is committed. Others wait for that
@@ -288,7 +263,7 @@ impl Revocations {
     }
 
     /// `false`: more is wanted meanwhile, or something was written.
-    fn give_up(
+    pub(super) fn give_up(
         self: &Arc<Revocations>,
         inode: InodeId,
         keep: DelegationMode,

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -323,6 +324,70 @@ async fn surplus_delegations_go_back() {
         two.setattr(file.inode(), set).await.unwrap();
         assert_eq!(one.getattr(file.inode()).await.unwrap().perm, number as u16);
     }
+    cluster.check();
+}
+
+/// A layer above that keeps something of everything, and needs a while to forget it.
+#[derive(Default)]
+struct SlowToForget {
+    now: Arc<AtomicUsize>,
+    most: AtomicUsize,
+    all: AtomicUsize,
+}
+
+impl CacheListener for SlowToForget {
+    fn withdraw(&self, _: InodeId, _: Withdraw) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
+        self.most.fetch_max(now, Ordering::Relaxed);
+        self.all.fetch_add(1, Ordering::Relaxed);
+        let done = self.now.clone();
+        Box::pin(async move {
+            // sleeps: what takes time
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            done.fetch_sub(1, Ordering::Relaxed);
+        })
+    }
+
+    fn withdraw_behind(&self, _: InodeId, _: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// A listing brings more delegations than are kept: few are waited for at a time, however many have to go.
+#[tokio::test]
+async fn a_large_listing_makes_few_wait_at_a_time() {
+    let cluster = Cluster::new(54);
+    let mut config = cluster.config();
+    config.max_kept_inodes = 64;
+    let (one, two) = (cluster.client_with(config).await, cluster.client().await);
+    let slow = Arc::new(SlowToForget::default());
+    one.set_listener(slow.clone());
+    let mut files = Vec::new();
+    for number in 0..1500 {
+        let file = make(&two, &format!("f{number}")).await;
+        files.push(file.inode());
+        file.release().await.unwrap();
+    }
+    // Nobody else holds them any more.
+    two.shutdown().await.unwrap();
+    let mut after = 0;
+    loop {
+        let listing = one.readdir(ROOT, after, 500, true).await.unwrap();
+        match listing.entries.last() {
+            Some(last) if !listing.end => after = last.cookie,
+            _ => break,
+        }
+    }
+    let held = || files.iter().filter(|file| one.delegation(**file) != DelegationMode::None).count();
+    let few = async {
+        while held() > 64 {
+            // sleeps: between two looks
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    within(few).await;
+    let [most, all] = [&slow.most, &slow.all].map(|count| count.load(Ordering::Relaxed));
+    assert!(most <= 256 && all >= 1000, "{most} at a time, {all} in all");
     cluster.check();
 }
 

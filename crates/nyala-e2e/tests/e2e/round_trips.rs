@@ -99,8 +99,8 @@ fn e2e_directories_of_another_server_cost_one_request_each() {
             work(&dir.join(number.to_string())).unwrap();
         }
     };
-    let (waited, ops) = requests_of(&cluster, "mkdir", || each(|path| fs::create_dir(path)));
-    assert!(waited <= 210, "{ops:?}");
+    let (waited, by) = requests_of(&cluster, "mkdir", || each(|path| fs::create_dir(path)));
+    assert!(waited <= 210, "{by:?}");
     let slots = (0..200).map(|number| fs::metadata(dir.join(number.to_string())).unwrap().ino() >> 48);
     let number = slots.collect::<std::collections::BTreeSet<_>>().len();
     assert!(number > 1, "all in one slot");
