@@ -7,7 +7,8 @@
 //!   threads, [`measure`] takes time, [`report`] shows.
 //! - [`floors`]: what minimal programs pay for the same transfers.
 //! - [`sessions`]: what many clients cost. [`failure`]: what applications see when a server goes away. [`mirrored`]: what mirrored
-//!   metadata costs. [`split`]: what a directory of several servers costs. [`many`]: what very many names cost. [`peers`]: other file systems beside this one. [`all`]: every aim of the design in one run. [`page`]: stored runs as one HTML page.
+//!   metadata costs. [`split`]: what a directory of several servers costs. [`many`]: what very many names cost. [`peers`]: other file systems
+//!   beside this one. [`programs`]: the field's own programs. [`all`]: every aim of the design in one run. [`page`]: stored runs as one HTML page.
 //!
 //! The command line is the binary's: it finds the cluster and its mount, hears signals ([`Stop`]), prints what comes out
 //! ([`Document`]), and is started again for clusters and for processes of a load ([`Host`]).
@@ -28,6 +29,7 @@ pub mod mirrored;
 pub mod page;
 pub mod peers;
 pub mod plan;
+pub mod programs;
 pub mod report;
 pub mod session;
 pub mod sessions;

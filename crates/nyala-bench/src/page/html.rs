@@ -2,63 +2,39 @@
 
 //! The page.
 
+use super::frame::frame;
 use super::loose::Grid;
 use super::sections::{aims, section};
 use super::series::groups;
 use super::stored::Stored;
 use crate::report::table::figure;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
-use nyala_web::BASE_STYLE;
-
-/// What this page has beside what it shares with the others.
-const STYLE: &str = "\
-.boxes { display: block; width: 100%; min-width: 46rem; height: auto; margin: 0.4rem 0 0.8rem; font-size: 12px; }
-.boxes text { fill: var(--ink); } .boxes .label { fill: var(--soft); font-variant-numeric: tabular-nums; } .boxes .name { text-anchor: end; }
-.boxes .box { fill: var(--one); fill-opacity: 0.25; stroke: var(--one); } .boxes .median { stroke: var(--one); stroke-width: 2.5; }
-.boxes .whisker { stroke: var(--one); } .boxes .dot { fill: var(--one); } .boxes .newest { fill: var(--two); }
-.boxes .aim { stroke: var(--ink); stroke-width: 1.5; stroke-dasharray: 4 3; }
-.worse { color: var(--critical); font-weight: 600; } .better { color: var(--good); font-weight: 600; }
-.quiet { color: var(--soft); } summary { cursor: pointer; margin: 0.5rem 0; font-weight: 600; }
-footer { max-width: 82rem; margin: 0 auto; padding: 0 1.25rem 2rem; color: var(--soft); font-size: 0.88rem; }
-@media print { details { display: block; } .scroll { overflow: visible; } }
-";
+use maud::{Markup, html};
 
 /// All runs, the oldest first; `left_out` names files that are no runs, with the reason.
 pub fn page(runs: &[Stored], left_out: &[(String, String)]) -> String {
     let newest = runs.last().map_or("no runs", |run| run.name.as_str());
-    let document = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { "Benchmarks: " (newest) " · Nyala" }
-                style { (PreEscaped(BASE_STYLE)) (PreEscaped(STYLE)) }
-            }
-            body {
-                main {
-                    h1 { "Benchmarks of Nyala: " (newest) }
-                    p class="quiet" {
-                        @match runs.len() {
-                            0 | 1 => { "One run: there is nothing to compare with." }
-                            many => {
-                                "The newest of " (many) " runs, and how its figures lie among those of all. "
-                                "\u{25c6} is the newest run, a box half of the runs around their median, a line all of them; of fewer than three runs each is a dot."
-                            }
-                        }
-                    }
-                    (machines(runs))
-                    (aims(runs))
-                    @for group in groups(runs) { (section(&group)) }
-                    (others(runs))
-                    (not_read(left_out))
+    let body = html! {
+        h1 { "Benchmarks of Nyala: " (newest) }
+        p class="quiet" {
+            @match runs.len() {
+                0 | 1 => { "One run: there is nothing to compare with." }
+                many => {
+                    "The newest of " (many) " runs, and how its figures lie among those of all. "
+                    "\u{25c6} is the newest run, a box half of the runs around their median, a line all of them; of fewer than three runs each is a dot."
                 }
-                footer { "Made by nyala bench report. Figures of shared machines differ by a third without a reason: only what differs by more is called better or worse." }
             }
         }
+        (machines(runs))
+        (aims(runs))
+        @for group in groups(runs) { (section(&group)) }
+        (others(runs))
+        (not_read(left_out))
     };
-    document.into_string()
+    frame(
+        &format!("Benchmarks: {newest}"),
+        body,
+        "Made by nyala bench report. Figures of shared machines differ by a third without a reason: only what differs by more is called better or worse.",
+    )
 }
 
 /// The machine and cluster of each run.

@@ -7,13 +7,18 @@
 //! cannot be read is an error with the reason. Names come from files and are escaped.
 
 mod boxes;
+mod frame;
 mod html;
 mod loose;
 mod quartiles;
+mod scale;
 mod sections;
 mod series;
 mod stored;
 
+pub(crate) use boxes::{Kind, draw};
+pub(crate) use frame::frame;
 pub use html::page;
 pub(crate) use quartiles::quartiles;
+pub(crate) use series::Series;
 pub use stored::{NotARun, Stored, read};

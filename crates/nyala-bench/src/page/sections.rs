@@ -2,7 +2,7 @@
 
 //! The parts of the page that compare runs.
 
-use super::boxes;
+use super::boxes::{self, Kind};
 use super::quartiles;
 use super::series::{Change, Group, Series, misses};
 use super::stored::Stored;
@@ -17,7 +17,7 @@ pub fn aims(runs: &[Stored]) -> Markup {
     html! {
         section {
             h2 { "Aims: " (reached) " of " (newest.aims.len()) " reached" }
-            (boxes::draw("How many times worse than its aim", "left of the line is reached", &misses, Some((1.0, "the aim"))))
+            (boxes::draw("How many times worse than its aim", "left of the line is reached", &misses, Some((1.0, "the aim")), Kind::History))
             div class="scroll" { table {
                 thead { tr { th { "Aim" } th class="number" { "Newest" } th class="number" { "Wanted" } th { "Result" } th class="number" { "Change" } } }
                 tbody { @for aim in &newest.aims {
@@ -64,7 +64,7 @@ pub fn section(group: &Group) -> Markup {
     html! {
         section {
             h2 { (group.title) ", " (group.unit) }
-            (boxes::draw(group.title, group.unit, &group.series, None))
+            (boxes::draw(group.title, group.unit, &group.series, None, Kind::History))
             details open {
                 summary { "Figures" }
                 div class="scroll" { table {

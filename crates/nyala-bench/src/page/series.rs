@@ -43,6 +43,11 @@ pub struct Change {
 }
 
 impl Series {
+    /// Of figures that are all known.
+    pub fn of(what: String, values: &[f64]) -> Series {
+        Series { what, values: values.iter().copied().map(Some).collect() }
+    }
+
     /// The figure of the newest run.
     pub fn newest(&self) -> Option<f64> {
         self.values.last().copied().flatten()
@@ -134,7 +139,7 @@ mod tests {
     use super::*;
 
     fn series(values: &[f64]) -> Series {
-        Series { what: "x".into(), values: values.iter().map(|value| Some(*value)).collect() }
+        Series::of("x".into(), values)
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod trees;
 pub use compare::Comparison;
 pub use document::document;
 pub use kind::Kind;
+pub(crate) use processes::installed;
 pub use sizes::{Sizes, phases};
 pub use system::Setup;
 

@@ -2,6 +2,7 @@
 
 //! The end-to-end tests. `cargo test -p nyala-e2e` runs them; the crate's documentation says with what settings.
 
+mod bench_programs;
 mod bundle;
 mod busiest;
 mod coherence;

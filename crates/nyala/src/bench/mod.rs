@@ -12,6 +12,7 @@ mod many;
 mod mirrored;
 mod peers;
 mod phases;
+mod programs;
 mod report;
 mod sessions;
 mod sites;
@@ -25,6 +26,7 @@ use many::ManyArgs;
 use mirrored::MirroredArgs;
 use peers::PeersArgs;
 pub use phases::Phases;
+use programs::ProgramsArgs;
 use report::ReportArgs;
 use sessions::SessionsArgs;
 use split::SplitArgs;
@@ -58,6 +60,9 @@ pub enum BenchArgs {
     /// The same through the mounts of this file system and of others that are installed here, GlusterFS and MooseFS: rates, and the CPU of
     /// all their processes
     Peers(PeersArgs),
+    /// The field's own programs where they are installed, fio, IOR, mdtest and elbencho, with the papers' arguments on a mount: fifteen runs,
+    /// and each figure's quartiles and box plot over them
+    Programs(ProgramsArgs),
     /// Many clients: memory and CPU of idle and of busy ones
     Sessions(SessionsArgs),
     /// Every aim of the design in one run, on a cluster of its own; about ten minutes
@@ -77,6 +82,7 @@ pub fn run(args: BenchArgs, output: Output) -> Outcome {
         BenchArgs::SplitDirectory(args) => split::run(&args, output),
         BenchArgs::ManyNames(args) => many::run(&args, output),
         BenchArgs::Peers(args) => peers::run(&args, output),
+        BenchArgs::Programs(args) => programs::run(&args, output),
         BenchArgs::Sessions(args) => sessions::run(&args, output),
         BenchArgs::All(args) => all::run(&args, output),
         BenchArgs::Report(args) => report::run(&args, output),
