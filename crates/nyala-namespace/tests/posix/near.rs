@@ -36,7 +36,7 @@ impl First {
     }
 
     /// Makes a directory: here, or says with which part elsewhere.
-    fn try_mkdir(&mut self, parent: InodeId, text: &str, random: u64) -> Result<InodeId, TxPart> {
+    fn try_mkdir(&mut self, parent: InodeId, text: &str, random: u64) -> Result<InodeId, Box<TxPart>> {
         let (placement, locks) = (PlacementTable::new(&self.map), Locks::default());
         let env = ns::Env {
             me: TargetId(1),
@@ -58,7 +58,7 @@ impl First {
                 Ok(made.inode)
             }
             Err(Fault::Elsewhere(plan)) => match *plan {
-                Plan::Mkdir { part, .. } => Err(part),
+                Plan::Mkdir { part, .. } => Err(Box::new(part)),
                 other => panic!("{other:?}"),
             },
             Ok(other) => panic!("{other:?}"),
@@ -131,7 +131,7 @@ fn depth_goes_with_a_directory_to_the_other_server() {
     let part = (0..100)
         .find_map(|random| first.try_mkdir(dir, &format!("e{random}"), random).err())
         .expect("one is elsewhere");
-    assert!(matches!(part, TxPart::MakeDir { depth: Some(2), .. }), "{part:?}");
+    assert!(matches!(*part, TxPart::MakeDir { depth: Some(2), .. }), "{part:?}");
     let (mut view, locks) = (MemView::default(), Locks::default());
     let mut change = Change::new(&view, &locks, None);
     let result = parts::check(&mut change, &part, NOW).unwrap();
