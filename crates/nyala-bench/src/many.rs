@@ -47,7 +47,7 @@ pub struct Form {
     pub before: Held,
     /// What a name takes in the tables once all are there, bytes.
     pub disk_bytes: f64,
-    /// What a metadata service's memory has grown by when all names are there, bytes.
+    /// Resident memory of a metadata service when all names are there, bytes: the average.
     pub memory_bytes: u64,
 }
 
@@ -82,15 +82,14 @@ fn operation(directories: u64, row: &Row) -> Operation {
 
 fn form((directories, before, report): &Run) -> Option<Form> {
     let made = report.rows.iter().find(|row| row.step == Step::Create).filter(|row| row.items > 0)?;
-    let grown = |of: fn(&Held) -> u64| of(&made.meta_held).saturating_sub(of(before));
     let servers = report.setting.meta as u64;
     Some(Form {
         directories: *directories,
         names: made.items,
         servers,
         before: *before,
-        disk_bytes: grown(|held| held.table_bytes) as f64 / made.items as f64,
-        memory_bytes: grown(|held| held.resident_bytes) / servers.max(1),
+        disk_bytes: made.meta_held.table_bytes.saturating_sub(before.table_bytes) as f64 / made.items as f64,
+        memory_bytes: made.meta_held.resident_bytes / servers.max(1),
     })
 }
 

@@ -30,13 +30,8 @@ pub fn document(names: &ManyNames) -> Document {
     }
     document.table(table);
     document.text("\n");
-    let mut table = Table::new(&[
-        "DIRECTORIES",
-        "NAMES",
-        "SERVERS",
-        "BYTES ON DISK FOR A NAME",
-        "MEMORY OF A SERVER, MIB, BY SO MUCH MORE",
-    ]);
+    let mut table =
+        Table::new(&["DIRECTORIES", "NAMES", "SERVERS", "BYTES ON DISK FOR A NAME", "MEMORY OF A SERVER, MIB"]);
     for form in &names.forms {
         table.row([
             form.directories.to_string(),

@@ -20,7 +20,7 @@ fn run(directories: u64, table_bytes: u64) -> Run {
 fn names_are_held_against_what_was_there_before() {
     let found = sum_up(&[run(1, 301_000), run(10, 501_000)]);
     let forms: Vec<_> = found.forms.iter().map(|form| (form.disk_bytes, form.memory_bytes, form.servers)).collect();
-    assert_eq!(forms, [(300.0, 20 << 20, 2), (500.0, 20 << 20, 2)]);
+    assert_eq!(forms, [(300.0, 25 << 20, 2), (500.0, 25 << 20, 2)]);
     assert_eq!(found.aims.iter().map(|aim| aim.ok).collect::<Vec<_>>(), [true, false]);
     let costs: Vec<_> = found.operations.iter().map(|one| (one.directories, one.rate, one.meta_us)).collect();
     assert_eq!(costs[..2], [(1, 2000.0, Some(9.0)), (1, 4000.0, Some(7.0))]);
