@@ -6,6 +6,7 @@ use crate::config::ClientConfig;
 use crate::context::Context;
 use crate::delegation::cache::DelegationCache;
 use crate::delegation::revocation::Revocations;
+use crate::delegation::surplus::Surplus;
 use crate::error::Result;
 use crate::file::locks::LockBook;
 use crate::file::ops::FileOps;
@@ -35,6 +36,7 @@ pub(crate) struct Core {
     pub(crate) directories: Directories,
     pub(crate) locks: Arc<LockBook>,
     pub(crate) revocations: Arc<Revocations>,
+    pub(crate) surplus: Surplus,
     pub(crate) capacity: Mutex<Option<(Instant, FsStats)>>,
 }
 
@@ -88,7 +90,7 @@ impl Core {
             ops.clone(),
             locks.clone(),
         ));
-        let capacity = Mutex::default();
+        let (surplus, capacity) = (Surplus::new(revocations.clone()), Mutex::default());
         let core = Arc::new(Core {
             ctx,
             cluster,
@@ -100,6 +102,7 @@ impl Core {
             directories,
             locks,
             revocations,
+            surplus,
             capacity,
         });
         let observer: Weak<Core> = Arc::downgrade(&core);

@@ -19,7 +19,7 @@ const SPARE_FILES: u64 = 512;
 
 /// What happened to sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fate {
+pub struct Outcome {
     /// Sessions that were lost.
     pub lost: usize,
     /// Requests that were sent again over another connection.
@@ -68,8 +68,8 @@ impl Holders {
     }
 
     /// Ends them; what happened to their sessions meanwhile.
-    pub fn end(mut self) -> Result<Fate, String> {
-        let mut fate = Fate::default();
+    pub fn end(mut self) -> Result<Outcome, String> {
+        let mut outcome = Outcome::default();
         for (child, output) in &mut self.all {
             drop(child.stdin.take());
             let said = line(output)?;
@@ -77,9 +77,9 @@ impl Holders {
                 said.split_once(' ').and_then(|(lost, again)| Some((lost.parse().ok()?, again.parse().ok()?)));
             let (lost, again): (usize, usize) =
                 numbers.ok_or_else(|| format!("a process with idle sessions died: {said}"))?;
-            fate = Fate { lost: fate.lost + lost, again: fate.again + again };
+            outcome = Outcome { lost: outcome.lost + lost, again: outcome.again + again };
         }
-        Ok(fate)
+        Ok(outcome)
     }
 }
 

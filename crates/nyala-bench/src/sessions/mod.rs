@@ -23,7 +23,7 @@ pub use report::{Report, Server, Work};
 use super::measure::services::Services;
 use crate::error::BenchError;
 use crate::report::aim::at_most;
-use holders::{Fate, Holders};
+use holders::{Holders, Outcome};
 use nyala_client::{Client, ClientConfig};
 use nyala_wire::map::ClusterMap;
 use std::time::Duration;
@@ -81,7 +81,7 @@ pub async fn run(job: &SessionsJob) -> Result<Report, BenchError> {
         .collect();
     done.extend(work::run(job, &services, job.busy).await.map_err(failed)?);
     job.ended.one();
-    let Fate { lost, again } = holders.end().map_err(failed)?;
+    let Outcome { lost, again } = holders.end().map_err(failed)?;
     // What it did is done; a failing goodbye changes nothing.
     let _ = client.shutdown().await;
     let worst = servers.iter().map(|server| server.per_session_bytes / 1024.0).fold(0.0, f64::max);

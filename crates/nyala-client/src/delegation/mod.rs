@@ -12,4 +12,4 @@ pub(crate) mod local_change;
 pub(crate) mod poll;
 pub(crate) mod revocation;
 pub(crate) mod shards;
-mod surplus;
+pub(crate) mod surplus;

@@ -11,7 +11,6 @@
 use crate::context::Context;
 use crate::delegation::cache::DelegationCache;
 use crate::delegation::logic::delegations::Revoked;
-use crate::delegation::surplus::SurplusQueue;
 use crate::file::locks::LockBook;
 use crate::file::ops::FileOps;
 use crate::file::state::{File, FileState};
@@ -47,7 +46,6 @@ pub(crate) struct Revocations {
     pub(super) locks: Arc<LockBook>,
     /// Inodes whose delegations were lost, for the layer above to forget.
     forgotten: Mutex<Vec<InodeId>>,
-    pub(super) surplus: SurplusQueue,
 }
 
 impl Revocations {
@@ -60,17 +58,7 @@ impl Revocations {
         locks: Arc<LockBook>,
     ) -> Revocations {
         let writeback = ops.writeback.clone();
-        Revocations {
-            ctx,
-            cluster,
-            files,
-            delegations,
-            writeback,
-            ops,
-            locks,
-            forgotten: Mutex::default(),
-            surplus: SurplusQueue::default(),
-        }
+        Revocations { ctx, cluster, files, delegations, writeback, ops, locks, forgotten: Mutex::default() }
     }
 
     fn news(&self, inode: InodeId) {
@@ -101,6 +89,13 @@ impl Revocations {
 
     fn holds(&self, inode: InodeId) -> DelegationMode {
         self.delegations.lock(inode).mode(inode, self.ctx.now_ms())
+    }
+
+    /// This client itself wants a delegation gone, also one that was on its way back in part.
+    pub(super) fn revoke_wholly(&self, inode: InodeId, target: TargetId) -> Revoked {
+        let mut shard = self.delegations.lock(inode);
+        let seq = shard.seq(inode);
+        shard.revoke(inode, target, DelegationMode::None, seq, self.ctx.now_ms())
     }
 
     /// The server was restarted: everything that it lent goes, and what was written under that is committed. Others wait for that

@@ -9,8 +9,8 @@
 
 use super::revocation::Revocations;
 use crate::delegation::logic::delegations::Revoked;
+use nyala_wire::InodeId;
 use nyala_wire::meta::DelegationMode;
-use nyala_wire::{InodeId, TargetId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Semaphore;
@@ -18,38 +18,41 @@ use tokio::sync::Semaphore;
 /// Delegations for which the layer above is waited for at the same time.
 const MAX_WAITING: usize = 256;
 
-/// What is waited for.
-pub(super) struct SurplusQueue {
+/// The owner of what this client gives back by itself.
+pub(crate) struct Surplus {
+    revocations: Arc<Revocations>,
     /// There is a batch that has not begun wholly.
-    under_way: AtomicBool,
+    under_way: Arc<AtomicBool>,
     places: Arc<Semaphore>,
 }
 
-impl Default for SurplusQueue {
-    fn default() -> Self {
-        SurplusQueue { under_way: AtomicBool::new(false), places: Arc::new(Semaphore::new(MAX_WAITING)) }
+impl Surplus {
+    pub(crate) fn new(revocations: Arc<Revocations>) -> Surplus {
+        Surplus { revocations, under_way: Arc::default(), places: Arc::new(Semaphore::new(MAX_WAITING)) }
     }
-}
 
-impl Revocations {
     /// Delegations beyond the limit go. Runs on the client's own thread.
-    pub(crate) fn let_surplus_go(self: &Arc<Revocations>) {
-        let limit = self.ctx.config.max_kept_inodes;
-        if self.delegations.shards().shared.held() <= limit {
+    pub(crate) fn let_surplus_go(&self) {
+        let Revocations { ctx, delegations, .. } = &*self.revocations;
+        let limit = ctx.config.max_kept_inodes;
+        if delegations.shards().shared.held() <= limit {
             return;
         }
-        let surplus = self.delegations.surplus(limit - limit / 16);
+        let surplus = delegations.surplus(limit - limit / 16);
         let (later, at_once): (Vec<InodeId>, Vec<InodeId>) =
             surplus.into_iter().partition(|inode| self.has_to_be_waited_for(*inode));
         at_once.into_iter().for_each(|inode| self.begin_to_let_go(inode));
-        if later.is_empty() || self.surplus.under_way.swap(true, Ordering::AcqRel) {
-            return;
+        if !later.is_empty() && !self.under_way.swap(true, Ordering::AcqRel) {
+            self.let_go_in_turn(later);
         }
-        let revocations = self.clone();
+    }
+
+    fn let_go_in_turn(&self, inodes: Vec<InodeId>) {
+        let (revocations, under_way, places) = (self.revocations.clone(), self.under_way.clone(), self.places.clone());
         tokio::spawn(async move {
-            for inode in later {
-                let place = revocations.surplus.places.clone().acquire_owned().await;
-                if revocations.ask_back(inode) {
+            for inode in inodes {
+                let place = places.clone().acquire_owned().await;
+                if ask_back(&revocations, inode) {
                     let revocations = revocations.clone();
                     tokio::spawn(async move {
                         revocations.let_go(inode, true).await;
@@ -57,15 +60,15 @@ impl Revocations {
                     });
                 }
             }
-            revocations.surplus.under_way.store(false, Ordering::Release);
+            under_way.store(false, Ordering::Release);
         });
     }
 
     /// Servers that were silent for too long may have given what they lent to others.
-    pub(crate) fn let_silent_go(self: &Arc<Revocations>) {
-        let now_ms = self.ctx.now_ms();
-        let shards = self.delegations.shards();
-        let targets = shards.shared.silent(now_ms);
+    pub(crate) fn let_silent_go(&self) {
+        let Revocations { ctx, delegations, .. } = &*self.revocations;
+        let shards = delegations.shards();
+        let targets = shards.shared.silent(ctx.now_ms());
         let of = |target| shards.each().flat_map(move |shard| shard.of_server(target));
         let silent: Vec<InodeId> = targets.into_iter().flat_map(of).collect();
         if let Some(first) = silent.first() {
@@ -76,31 +79,25 @@ impl Revocations {
 
     /// Whether something has to happen before it can go: something is kept of it above, or may have been written.
     fn has_to_be_waited_for(&self, inode: InodeId) -> bool {
-        let kept_above = self.delegations.listener().is_some() && self.delegations.lock(inode).covers(inode);
-        kept_above || self.files.get(inode).is_some()
+        let Revocations { delegations, files, .. } = &*self.revocations;
+        let kept_above = delegations.listener().is_some() && delegations.lock(inode).covers(inode);
+        kept_above || files.get(inode).is_some()
     }
 
-    fn begin_to_let_go(self: &Arc<Revocations>, inode: InodeId) {
+    fn begin_to_let_go(&self, inode: InodeId) {
+        let revocations = self.revocations.clone();
         // Asked back first: from here on nothing new is kept under it.
-        if !self.ask_back(inode) {
+        if !ask_back(&revocations, inode) {
             return;
         }
-        if self.has_to_be_waited_for(inode) || !self.give_up(inode, DelegationMode::None, None, true) {
-            let revocations = self.clone();
+        if self.has_to_be_waited_for(inode) || !revocations.give_up(inode, DelegationMode::None, None, true) {
             tokio::spawn(async move { revocations.let_go(inode, true).await });
         }
     }
+}
 
-    /// Whether it was held, and is on its way back from now on.
-    fn ask_back(&self, inode: InodeId) -> bool {
-        let target = self.cluster.maps.view().map.slot_target(inode.slot());
-        target.is_some_and(|target| self.revoke_wholly(inode, target) == Revoked::Started)
-    }
-
-    /// This client itself wants a delegation gone, also one that was on its way back in part.
-    pub(super) fn revoke_wholly(&self, inode: InodeId, target: TargetId) -> Revoked {
-        let mut shard = self.delegations.lock(inode);
-        let seq = shard.seq(inode);
-        shard.revoke(inode, target, DelegationMode::None, seq, self.ctx.now_ms())
-    }
+/// Whether it was held, and is on its way back from now on.
+fn ask_back(revocations: &Revocations, inode: InodeId) -> bool {
+    let target = revocations.cluster.maps.view().map.slot_target(inode.slot());
+    target.is_some_and(|target| revocations.revoke_wholly(inode, target) == Revoked::Started)
 }

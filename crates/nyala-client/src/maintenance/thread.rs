@@ -84,8 +84,8 @@ fn tick(core: &Arc<Core>) {
             tokio::spawn(core.cluster.clone().keep_session_alive(session));
         }
     }
-    core.revocations.let_silent_go();
-    core.revocations.let_surplus_go();
+    core.surplus.let_silent_go();
+    core.surplus.let_surplus_go();
     core.revocations.withdraw_forgotten();
     if let Some(taken) = encode_later::next_to_encode(&core.ops) {
         let core = core.clone();
