@@ -18,7 +18,7 @@ pub fn page(report: &Report) -> String {
         h1 { (title) }
         p class="quiet" {
             (report.runs) " runs, on " (report.setting.cpus) " CPUs with Linux " (report.setting.kernel) ". "
-            "A box is the middle half of the runs, the line in it their median, \u{25c6} their mean, the whisker all of them; of fewer than three runs each is a dot. "
+            "A box is the middle half of the runs, the line in it their median, \u{25c6} their mean, the whisker all of them, the number beside it the median; of fewer than three runs each is a dot. "
             @if report.verify { "Content was compared with what was written." }
         }
         @for program in Program::ALL { (section(report, program)) }

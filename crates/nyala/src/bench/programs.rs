@@ -48,10 +48,13 @@ pub fn run(args: &ProgramsArgs, output: Output) -> Outcome {
     }
     let stop = Stop::default();
     let shown = Phases::new("bench programs", &job.ended, job.phases());
-    let report = block_on(async {
+    let mut report = block_on(async {
         host::watch(&stop)?;
         shown.during(programs::run(&job, &stop)).await
     })?;
+    if cluster.is_some() {
+        report.notes.push("on a cluster of its own on this machine, as `nyala up` makes one".to_owned());
+    }
     drop(cluster);
     show_document(output, &report, programs::document(&report))?;
     store(args, &report)?;

@@ -58,3 +58,11 @@ fn command_lines_are_those_of_the_papers() {
     let verified = lines(&Sizes { verify: true, ..SIZES });
     assert!(verified[0].contains("--verify 27") && !verified[0].contains("--rand") && verified[1].contains("--rand"));
 }
+
+#[test]
+fn an_output_that_was_cut_lacks_what_comes_later() {
+    let last = CSV.find("READ,").unwrap();
+    for end in 0..last {
+        assert!(parse(&CSV[..end], &STREAM).is_err(), "{}", &CSV[..end]);
+    }
+}

@@ -66,3 +66,12 @@ fn command_lines_are_those_of_the_papers() {
     let checked: Vec<_> = verified.iter().map(|(_, line)| line.contains("--verify=crc32c")).collect();
     assert_eq!(checked, [true, true, true, true, true, true, false, false, true], "what is laid out has no checksums");
 }
+
+#[test]
+fn an_output_that_was_cut_has_no_figures() {
+    let text = output(0, WRITE);
+    let whole = text.rfind('}').unwrap();
+    for end in 0..whole {
+        assert!(parse(&text[..end], &WANTED).is_err(), "{}", &text[..end]);
+    }
+}

@@ -80,3 +80,15 @@ fn command_lines_are_those_of_the_papers() {
     assert!(of_8m[1].starts[1].args.join(" ").contains("-r -R -G 27"), "{:?}", of_8m[1]);
     assert!(!of_8m[3].starts[1].args.contains(&"-R".to_owned()), "random accesses cannot be checked");
 }
+
+#[test]
+fn an_output_that_was_cut_before_its_line_ends_has_no_figures() {
+    for text in [NEW, OLD] {
+        let line = text.find("\nwrite ").unwrap();
+        // The last column is the number of the repetition, which does not matter.
+        let whole = line + text[line..].find(" 0\n").unwrap_or(text.len() - line);
+        for end in 0..whole {
+            assert!(parse(&text[..end], &WRITE).is_err(), "{}", &text[..end]);
+        }
+    }
+}

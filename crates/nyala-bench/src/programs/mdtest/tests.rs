@@ -61,3 +61,11 @@ fn command_lines_are_those_of_the_papers() {
     let lines: Vec<String> = workloads(&SIZES).iter().map(|one| one.starts[0].args.join(" ")).collect();
     assert_eq!(lines, ["-d . -i 1 -b 1 -z 1 -L -I 50 -y -u -t -F", "-d . -i 1 -n 50 -w 3901 -e 3901 -X -F"]);
 }
+
+#[test]
+fn an_output_that_was_cut_lacks_what_comes_later() {
+    let last = NEW.find("   File removal").unwrap();
+    for end in 0..last + "   File removal".len() {
+        assert!(parse(&NEW[..end], &ALL).is_err(), "{}", &NEW[..end]);
+    }
+}
