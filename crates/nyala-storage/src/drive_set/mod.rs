@@ -14,7 +14,10 @@
 mod background;
 mod chunk;
 mod chunks;
+mod delete;
+mod delete_look;
 mod describe;
+mod found;
 mod identity;
 mod inner;
 mod load;
@@ -33,6 +36,8 @@ mod survey;
 mod upkeep;
 
 pub use chunks::SetChunks;
+pub use delete::Deletion;
+pub use delete_look::DriveOutcome;
 pub use identity::TargetDir;
 pub use load::Load;
 pub use make::{DEFAULT_STRIP_BYTES, geometry, make};
