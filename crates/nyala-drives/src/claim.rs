@@ -14,6 +14,8 @@ use std::io;
 /// The file's name, and that of what becomes it.
 pub(crate) const NAME: &str = "claim";
 const TEMPORARY: &str = "claim-";
+/// More than any such file has, bytes.
+pub(crate) const MAX_BYTES: u64 = 64;
 /// Parts of a drive. Strips come first: without them there is no drive.
 pub(crate) const OBJECTS: &str = "objects";
 pub(crate) const TABLE: &str = "table";
@@ -22,7 +24,7 @@ pub(crate) const TABLE: &str = "table";
 pub(crate) trait SpareDir {
     /// Names of what is in it.
     fn names(&self) -> io::Result<Vec<String>>;
-    /// What a file has; none if it is missing.
+    /// What a file has; none if it is missing. One that is larger than [`MAX_BYTES`], or no file, is an error of the kind `InvalidData`: anybody may have put it there.
     fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>>;
     /// Makes a file with this content, durably; it may be there.
     fn put(&self, name: &str, content: &[u8]) -> io::Result<()>;
@@ -34,6 +36,8 @@ pub(crate) trait SpareDir {
     fn remove(&self, name: &str) -> io::Result<()>;
     /// Removes an empty directory, if it is there.
     fn remove_dir(&self, name: &str) -> io::Result<()>;
+    /// Removes all strips, and nothing else.
+    fn remove_strips(&self) -> io::Result<()>;
     /// Removes a directory with what is in it, if it is there.
     fn remove_tree(&self, name: &str) -> io::Result<()>;
     /// Makes names durable.
@@ -124,5 +128,17 @@ pub(crate) fn release(dir: &impl SpareDir, set: SetId) -> io::Result<bool> {
     Ok(true)
 }
 
+/// Whether a directory has only what was begun for a drive and never finished, and for which set, if it was claimed.
+pub(crate) fn unfinished(dir: &impl SpareDir) -> io::Result<Option<Option<SetId>>> {
+    let names = dir.names()?;
+    let has = |name: &str| names.iter().any(|there| there == name);
+    let parts = [OBJECTS, TABLE, NAME];
+    let only_parts = is_free(names.iter().map(String::as_str).filter(|name| !parts.contains(name)));
+    if !only_parts || (has(OBJECTS) && dir.has_strips()?) || (has(OBJECTS) && has(TABLE) && dir.has_superblock()?) {
+        return Ok(None);
+    }
+    owner(dir).map(Some)
+}
+
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -2,101 +2,20 @@
 
 //! Directories that several sets may have as a spare, on a file system of this machine. Failure model: see [`crate::claim`].
 
-use crate::claim::{self, ClaimError, OBJECTS, SpareDir, TABLE};
+use crate::claim::{self, ClaimError};
 use crate::drive::Drive;
 use crate::error::SetError;
+use crate::os_dir::OsDir;
 use nyala_raid::member::SetId;
-use nyala_raid::{Effect, Reply, key};
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io;
 use std::path::Path;
-
-struct OsDir<'a>(&'a Path);
-
-/// What is not there is as good as removed.
-fn unless_missing(done: io::Result<()>) -> io::Result<()> {
-    match done {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        done => done,
-    }
-}
-
-impl SpareDir for OsDir<'_> {
-    fn names(&self) -> io::Result<Vec<String>> {
-        fs::read_dir(self.0)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
-    }
-
-    fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        match fs::read(self.0.join(name)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            read => read.map(Some),
-        }
-    }
-
-    fn put(&self, name: &str, content: &[u8]) -> io::Result<()> {
-        let mut file =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(self.0.join(name))?;
-        file.write_all(content)?;
-        file.sync_all()
-    }
-
-    fn link(&self, from: &str, to: &str) -> io::Result<()> {
-        fs::hard_link(self.0.join(from), self.0.join(to))
-    }
-
-    fn make_dir(&self, name: &str) -> io::Result<()> {
-        DirBuilder::new().mode(0o700).create(self.0.join(name))
-    }
-
-    fn remove(&self, name: &str) -> io::Result<()> {
-        unless_missing(fs::remove_file(self.0.join(name)))
-    }
-
-    fn remove_dir(&self, name: &str) -> io::Result<()> {
-        // Empty ones of strips may be in it. One that has a strip stays, whoever looked before.
-        let dir = self.0.join(name);
-        match fs::read_dir(&dir) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            entries => entries?.try_for_each(|entry| fs::remove_dir(entry?.path()))?,
-        }
-        unless_missing(fs::remove_dir(dir))
-    }
-
-    fn remove_tree(&self, name: &str) -> io::Result<()> {
-        unless_missing(fs::remove_dir_all(self.0.join(name)))
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        File::open(self.0)?.sync_all()
-    }
-
-    fn has_strips(&self) -> io::Result<bool> {
-        for dir in fs::read_dir(self.0.join(OBJECTS))? {
-            if fs::read_dir(dir?.path())?.next().is_some() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    fn has_superblock(&self) -> io::Result<bool> {
-        if fs::read_dir(self.0.join(TABLE))?.next().is_none() {
-            return Ok(false);
-        }
-        let drive = Drive::open(self.0, false).map_err(io::Error::other)?;
-        match drive.run(Effect::Get { member: 0, key: key::SUPERBLOCK.to_vec() }) {
-            Reply::Value(value) => Ok(value.is_some()),
-            _ => Err(io::Error::other("its table cannot be read")),
-        }
-    }
-}
 
 fn refused(dir: &Path, error: ClaimError) -> SetError {
     let location = dir.display().to_string();
     match error {
         ClaimError::Taken => SetError::Claimed { location },
         ClaimError::NotEmpty => SetError::NotEmpty { location },
+        ClaimError::Io(error) if error.kind() == io::ErrorKind::InvalidData => SetError::Claim { location, error },
         ClaimError::Io(error) => SetError::Directory { location, error },
     }
 }

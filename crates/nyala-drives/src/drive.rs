@@ -27,6 +27,16 @@ pub fn is_empty(dir: &Path) -> bool {
     names.is_ok_and(|names| crate::claim::is_free(names.iter().map(|name| name.to_str().unwrap_or("?"))))
 }
 
+/// A drive that is being deleted is none any more.
+fn expect_whole(dir: &Path) -> Result<(), SetError> {
+    let location = dir.display().to_string();
+    match dir.join(crate::deletion::NAME).try_exists() {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(SetError::Deleted { location }),
+        Err(error) => Err(SetError::Directory { location, error }),
+    }
+}
+
 /// A drive. Clones are the same one.
 #[derive(Clone)]
 pub struct Drive(Arc<dyn DriveAccess>);
@@ -55,6 +65,7 @@ impl Drive {
             }
             make(&dir.join("objects")).and_then(|()| make(&dir.join("table"))).map_err(wrong)?;
         }
+        expect_whole(dir)?;
         // A mount that is missing must not look like a new drive.
         let objects = OsFiles::open(&dir.join("objects")).map_err(wrong)?;
         let options = Options {
@@ -65,6 +76,8 @@ impl Drive {
         };
         let table = Store::open(&dir.join("table"), options);
         let (table, _) = table.map_err(|error| SetError::Table { location: location.clone(), error })?;
+        // Again: who deletes it has it open until it has said so.
+        expect_whole(dir)?;
         Ok(Drive::new(Arc::new(objects), table, &location))
     }
 

@@ -19,7 +19,9 @@ pub enum SetError {
         error: io::Error,
     },
     /// A drive's directory has something in it.
-    #[error("{location} is not empty: a new drive needs an empty directory")]
+    #[error(
+        "{location} is not empty: a new drive needs an empty directory; if it has a drive of a set that is not needed any more, or the rest of one: nyala raid delete {location}"
+    )]
     NotEmpty {
         /// The directory.
         location: String,
@@ -29,6 +31,28 @@ pub enum SetError {
     Claimed {
         /// The directory.
         location: String,
+    },
+    /// Which set has taken a directory for a drive of its own cannot be known.
+    #[error("which set has taken {location} cannot be read: {error}")]
+    Claim {
+        /// The directory.
+        location: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// The drive is going with its set.
+    #[error("the drive {location} is being deleted with its set: end that with nyala raid delete")]
+    Deleted {
+        /// The directory.
+        location: String,
+    },
+    /// What a set has in a directory cannot be removed.
+    #[error("what a set has in {location} cannot be removed: {error}")]
+    Deletion {
+        /// The directory.
+        location: String,
+        /// Why.
+        error: io::Error,
     },
     /// A drive's table cannot be used.
     #[error("the table of the drive {location} cannot be used: {error}")]
@@ -99,4 +123,11 @@ pub enum SetError {
         /// Drives given.
         given: usize,
     },
+}
+
+impl SetError {
+    /// Somebody else is at work on the drive.
+    pub fn is_locked(&self) -> bool {
+        matches!(self, SetError::Table { error: StoreError::Locked { .. }, .. })
+    }
 }

@@ -26,7 +26,8 @@ pub struct OsFiles {
     unsynced: Unsynced,
 }
 
-fn path_of(object: ObjectId) -> String {
+/// Where the strips of an object lie, below the directory of all.
+pub(crate) fn path_of(object: ObjectId) -> String {
     let name = format!("{:032x}", object.0);
     format!("{}/{name}", &name[30..])
 }

@@ -20,6 +20,7 @@ mod audit;
 mod bootstrap;
 mod checks;
 mod clock;
+mod cluster_metrics;
 mod config;
 mod core;
 mod counters;

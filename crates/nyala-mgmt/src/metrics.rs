@@ -2,16 +2,14 @@
 
 //! What a management service counts, and its page of metrics.
 
+use crate::cluster_metrics;
 use crate::core::Core;
-use crate::rest::word;
-use nyala_cluster::{ClusterState, group_diagnosis};
 use nyala_metrics::catalog::{Source, mgmt as metrics};
-use nyala_metrics::{Metric, Page, Requests};
+use nyala_metrics::{Page, Requests};
 use nyala_store::Store;
 use nyala_transport::trace::SlowOperations;
-use nyala_wire::{map::Reachability, message_type, mgmt::MgmtRequest};
+use nyala_wire::{message_type, mgmt::MgmtRequest};
 use openraft::ServerState;
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 macro_rules! ops {
@@ -107,7 +105,7 @@ pub(crate) fn write(page: &mut Page, core: &Core, (requests, slow): (&Requests, 
     }
     write_raft(page, core);
     page.family(&metrics::MAP).value(&[], core.view.map().version.0);
-    write_cluster(page, &core.view.state());
+    cluster_metrics::write(page, &core.view.state(), &core.view.map());
 }
 
 fn write_raft(page: &mut Page, core: &Core) {
@@ -123,27 +121,5 @@ fn write_raft(page: &mut Page, core: &Core) {
         (&metrics::VOTERS, raft.membership_config.voter_ids().count() as u64),
     ] {
         page.family(metric).value(&[&core.me], value);
-    }
-}
-
-fn write_cluster(page: &mut Page, state: &ClusterState) {
-    write_counts(page, &metrics::NODES, state.nodes.iter().map(|node| [word(&node.role), word(&node.reachability)]));
-    let targets = state.targets.iter();
-    let targets =
-        targets.map(|target| [word(&target.kind), word(&target.state.reachability), word(&target.state.consistency)]);
-    write_counts(page, &metrics::TARGETS, targets);
-    let offline = |t| state.target(t).is_none_or(|t| t.state.reachability == Reachability::Offline);
-    let whole = |group| if group_diagnosis(group, offline).is_none() { "good" } else { "degraded" };
-    write_counts(page, &metrics::GROUPS, state.groups.iter().map(|group| [whole(group).to_owned()]));
-}
-
-/// How many there are of each kind.
-fn write_counts<const N: usize>(page: &mut Page, metric: &Metric, kinds: impl Iterator<Item = [String; N]>) {
-    let mut counts = BTreeMap::new();
-    kinds.for_each(|kind| *counts.entry(kind).or_insert(0) += 1);
-    let mut family = page.family(metric);
-    for (kind, count) in counts {
-        let labels = kind.each_ref().map(|label| label as &dyn std::fmt::Display);
-        family.value(&labels, count);
     }
 }

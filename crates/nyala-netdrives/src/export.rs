@@ -9,9 +9,9 @@
 
 use crate::effects;
 use crate::fence::{self, Attach};
-use crate::open_drive::{Open, expect_unfinished, refused};
+use crate::open_drive::{Open, delete, expect_of, expect_unfinished, refused};
 use bytes::Bytes;
-use nyala_drives::Drive;
+use nyala_drives::{Drive, SetError};
 use nyala_raid::key;
 use nyala_raid::member::SetId;
 use nyala_wire::drive::{DriveEffect, DriveHold, DriveLook, DriveReply};
@@ -57,8 +57,9 @@ impl Export {
             empty: nyala_drives::is_empty(&self.dir),
             ..DriveLook::default()
         });
-        let claim = nyala_drives::claimed_by(&self.dir).ok().flatten().map(|set| ClusterId(set.0.to_le_bytes()));
-        DriveLook { claim, ..found }
+        let id = |set: Result<Option<SetId>, SetError>| set.ok().flatten().map(|set| ClusterId(set.0.to_le_bytes()));
+        let claim = id(nyala_drives::claimed_by(&self.dir));
+        DriveLook { claim, deleted: id(nyala_drives::deletion_of(&self.dir)), ..found }
     }
 
     /// Makes a drive of the empty directory.
@@ -95,6 +96,15 @@ impl Export {
             true => Ok(()),
             false => Err(ErrorCode::EXISTS.with(format!("{} is in use", self.dir.display()))),
         }
+    }
+
+    /// The drive goes with its set: nobody has it from then on, whoever held it. With `finish` what the set has there is removed.
+    pub fn delete(&self, set: SetId, finish: bool) -> Result<(), WireError> {
+        let _turn = self.turn.lock();
+        let mut open = self.open.lock();
+        expect_of(&open, set)?;
+        *open = None;
+        delete(&self.dir, set, finish).map_err(|error| refused(&error))
     }
 
     /// Gives it to somebody, if nothing was lost since `instance`. What was under way is done, or refused, before.

@@ -41,10 +41,9 @@ impl Network {
         let thread = Arc::new(NetThread::start()?);
         let mut holder = [0; 16];
         getrandom::fill(&mut holder).map_err(io::Error::other)?;
-        let dead_after = GIVE_UP;
         let handshake = HandshakeConfig {
             encrypt,
-            dead_after,
+            dead_after: GIVE_UP,
             connect_timeout: CONNECT_WITHIN,
             ..HandshakeConfig::new(secret, 0, Role::Storage, 0)
         };
@@ -67,6 +66,11 @@ impl Network {
         self.order(location, DriveOrder::Release { set: ClusterId(set.0.to_le_bytes()) })
     }
 
+    /// The drive goes with its set; without `finish` it is only written down that it does.
+    pub fn delete(&self, location: &DriveLocation, set: SetId, finish: bool) -> Result<(), NetError> {
+        self.order(location, DriveOrder::Delete { set: ClusterId(set.0.to_le_bytes()), finish })
+    }
+
     /// Has a drive service do something without holding the drive.
     fn order(&self, location: &DriveLocation, order: DriveOrder) -> Result<(), NetError> {
         let (address, handshake) = (Address::of(location)?, self.handshake.clone());
@@ -87,9 +91,9 @@ impl Network {
         timeout: Duration,
     ) -> Result<Vec<Result<Drive, NetError>>, NetError> {
         let looks = self.look(locations, timeout)?;
-        let there = looks.iter().flatten().filter(|look| look.missing.is_none());
         // Larger than that of any opening before, also of drives that are away now while all that are here are of this host: those have no epoch.
         let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+        let there = looks.iter().flatten().filter(|look| look.missing.is_none());
         let seen = there.map(|look| look.epoch).max().unwrap_or(0);
         self.hold.epoch = u64::try_from(now_ms).unwrap_or(0).max(seen.saturating_add(1));
         Ok(locations.iter().map(|location| self.attach(location)).collect())

@@ -3,7 +3,8 @@
 //! A drive that is open for those who borrow it. Failure model: that of `export`, which has it.
 
 use crate::fence::Fence;
-use nyala_drives::{Drive, SetError};
+use nyala_drives::{Drive, DriveDeletion, SetError};
+use nyala_raid::member::SetId;
 use nyala_raid::{Effect, Reply, key};
 use nyala_store::Batch;
 use nyala_wire::{ErrorCode, WireError};
@@ -56,6 +57,23 @@ pub(crate) fn expect_unfinished(open: &Option<Open>) -> Result<(), WireError> {
         None | Some(Reply::Value(None)) => Ok(()),
         Some(_) => Err(ErrorCode::EXISTS.with("the directory has a drive of a set")),
     }
+}
+
+/// A drive of another set stays with that, and with whoever holds it.
+pub(crate) fn expect_of(open: &Option<Open>, set: SetId) -> Result<(), WireError> {
+    let Some(open) = open.as_ref().filter(|open| open.drive.is_there()) else { return Ok(()) };
+    match open.drive.superblock() {
+        Ok(Some(other)) if other.set != set => Err(ErrorCode::EXISTS.with("the drive is of another set")),
+        Ok(_) => Ok(()),
+        Err(error) => Err(ErrorCode::IO.with(error.to_string())),
+    }
+}
+
+/// The drive in a directory goes with its set; nothing of it may be open.
+pub(crate) fn delete(dir: &Path, set: SetId, finish: bool) -> Result<(), SetError> {
+    let going = DriveDeletion::of(dir)?;
+    going.begin(set)?;
+    if finish { going.finish(set) } else { Ok(()) }
 }
 
 /// Why a directory is not given to a set.

@@ -138,6 +138,7 @@ fn obey(export: &Export, order: DriveOrder, payload: Bytes) -> Result<(DriveRepl
         DriveOrder::Make => bare(export.make().map(|()| DriveReply::Done)?),
         DriveOrder::Take { set } => bare(export.take(set_id(set)).map(|()| DriveReply::Done)?),
         DriveOrder::Release { set } => bare(export.release(set_id(set)).map(|()| DriveReply::Done)?),
+        DriveOrder::Delete { set, finish } => bare(export.delete(set_id(set), finish).map(|()| DriveReply::Done)?),
         DriveOrder::Attach { hold, instance } => bare(export.attach(hold, instance.as_deref())?),
         DriveOrder::Run { attachment, effect } => export.run(attachment, effect, payload)?,
     })

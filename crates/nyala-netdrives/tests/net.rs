@@ -430,3 +430,29 @@ fn a_spare_that_is_lent_to_many_is_given_to_one() {
     }
     assert!(dir.join("table").exists() && !look().superblock.is_empty());
 }
+
+#[test]
+fn a_drive_goes_with_its_set_whoever_holds_it_and_can_be_lent_again() {
+    let site = site(3);
+    let (network, set) = made(&site, Level::Raid5);
+    let locations = locations(&site);
+    set.write(OBJECT, 0, &content(1, 100_000)).unwrap();
+    let other = network.delete(&locations[0], SetId(6), false).unwrap_err().to_string();
+    assert!(other.contains("another set"), "{other}");
+    set.write(OBJECT, 0, &content(2, 100_000)).unwrap();
+    assert!(set.superblock().members.iter().all(|member| member.state == MemberState::Good), "nothing happened to it");
+    locations.iter().for_each(|location| network.delete(location, SetId(5), false).unwrap());
+    set.write(OBJECT, 0, &content(3, 100)).expect_err("its holder is refused");
+    drop(set);
+    for look in network.look(&locations, Duration::ZERO).unwrap().into_iter().flatten() {
+        assert_eq!(look.deleted.map(|set| set.0), Some(SetId(5).0.to_le_bytes()));
+        assert!(look.superblock.is_empty() && !look.empty && look.missing.is_some());
+    }
+    network.take(&locations[0], SetId(7)).expect_err("it is not empty yet");
+    for location in locations.iter().chain(&locations) {
+        network.delete(location, SetId(5), true).expect("it may ask again: an answer can be lost");
+    }
+    assert!(network.look(&locations, Duration::ZERO).unwrap().iter().flatten().all(|look| look.empty));
+    let (_network, set) = made(&site, Level::Raid5);
+    assert!(set.read(OBJECT, 0..100).unwrap() == [0; 100]);
+}

@@ -91,6 +91,9 @@ pub enum StorageError {
         /// Why.
         error: Box<SetError>,
     },
+    /// A set that is to be deleted is in use.
+    #[error("{path}: a storage service uses this drive; take the target out of its settings, and start that service again, first", path = .0.display())]
+    SetInUse(PathBuf),
     /// A target's drive set is not what the settings say.
     #[error("{path}: the settings say {said}, the drive set has {has}; correct the settings", path = .path.display())]
     OtherSet {

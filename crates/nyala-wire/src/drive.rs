@@ -5,6 +5,7 @@
 //! A drive has one holder at a time: who attached to it with the largest epoch. What others ask is refused.
 
 pub use crate::drive_effect::{DriveEffect, DriveObject, MAX_DRIVE_BYTES};
+pub use crate::drive_look::DriveLook;
 use crate::ids::ClusterId;
 use minicbor::{Decode, Encode};
 
@@ -64,6 +65,17 @@ pub enum DriveOrder {
         #[n(0)]
         set: ClusterId,
     },
+    /// The drive goes with its set; zero: with no set that is known, since it was never finished. Without `finish` that is only written down: nobody has it from then on.
+    /// [`crate::ErrorCode::EXISTS`] if it is another set's.
+    #[n(6)]
+    Delete {
+        /// The set.
+        #[n(0)]
+        set: ClusterId,
+        /// Remove what it has: all drives of the set know that they go.
+        #[n(1)]
+        finish: bool,
+    },
 }
 
 /// Who has a drive.
@@ -109,36 +121,4 @@ pub enum DriveReply {
         #[n(0)]
         more: bool,
     },
-}
-
-/// How a drive is.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct DriveLook {
-    /// The directory has a drive; otherwise why it is none.
-    #[n(0)]
-    pub missing: Option<String>,
-    /// The largest epoch that it was held with.
-    #[n(1)]
-    pub epoch: u64,
-    /// What changes when something that was not synced may be lost.
-    #[n(2)]
-    pub instance: String,
-    /// Bytes in all; 0: not known.
-    #[n(3)]
-    pub total_bytes: u64,
-    /// Bytes that are free.
-    #[n(4)]
-    pub free_bytes: u64,
-    /// The directory is there and empty: a drive can be made of it.
-    #[n(5)]
-    pub empty: bool,
-    /// The superblock of its set, as it is in its table; empty without one.
-    #[cbor(n(6), with = "minicbor::bytes")]
-    pub superblock: Vec<u8>,
-    /// The target on its set, as it is in its table; empty without one.
-    #[cbor(n(7), with = "minicbor::bytes")]
-    pub target: Vec<u8>,
-    /// The set that took the directory when it was a spare.
-    #[n(8)]
-    pub claim: Option<ClusterId>,
 }

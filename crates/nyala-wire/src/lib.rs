@@ -15,6 +15,7 @@ pub mod checksum;
 pub mod codec;
 pub mod drive;
 mod drive_effect;
+mod drive_look;
 pub mod error;
 pub mod fences;
 pub mod file_kind;

@@ -8,27 +8,27 @@ use nyala_wire::SplitMix64;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-const ONE: SetId = SetId(0x11);
-const TWO: SetId = SetId(0x22);
+pub(crate) const ONE: SetId = SetId(0x11);
+pub(crate) const TWO: SetId = SetId(0x22);
 
-/// What names stand for: a file's content, or a directory, with whether a superblock is in it.
+/// What names stand for: a file's content, or a directory, with whether a superblock is in it. Files in directories have a slash in their names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Thing {
+pub(crate) enum Thing {
     File(Vec<u8>),
     Dir { superblock: bool },
 }
 
-type Names = BTreeMap<String, Thing>;
+pub(crate) type Names = BTreeMap<String, Thing>;
 
 /// A directory in memory. Changes are on disk when it was synced; a crash keeps any of the others.
 #[derive(Default)]
-struct SimDir {
-    now: RefCell<Names>,
-    durable: RefCell<Names>,
+pub(crate) struct SimDir {
+    pub now: RefCell<Names>,
+    pub durable: RefCell<Names>,
     /// Names that were changed since.
     changed: RefCell<Vec<String>>,
     /// Changes until the crash.
-    left: Cell<Option<u32>>,
+    pub left: Cell<Option<u32>>,
 }
 
 impl SimDir {
@@ -54,7 +54,7 @@ impl SimDir {
     }
 
     /// The machine is started again; of what was not synced, some is there.
-    fn restart(&self, random: &mut SplitMix64) {
+    pub fn restart(&self, random: &mut SplitMix64) {
         let mut found = self.durable.borrow().clone();
         let mut changed = self.changed.take();
         changed.sort();
@@ -71,20 +71,20 @@ impl SimDir {
     }
 
     /// The set writes its superblock, synced.
-    fn finish(&self) -> io::Result<()> {
+    pub fn finish(&self) -> io::Result<()> {
         self.change(TABLE, Some(Thing::Dir { superblock: true }))?;
         self.durable.borrow_mut().insert(TABLE.to_owned(), Thing::Dir { superblock: true });
         Ok(())
     }
 
-    fn is_finished(&self) -> bool {
+    pub fn is_finished(&self) -> bool {
         self.now.borrow().get(TABLE) == Some(&Thing::Dir { superblock: true })
     }
 }
 
 impl SpareDir for SimDir {
     fn names(&self) -> io::Result<Vec<String>> {
-        Ok(self.now.borrow().keys().cloned().collect())
+        Ok(self.now.borrow().keys().filter(|name| !name.contains('/')).cloned().collect())
     }
 
     fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
@@ -116,7 +116,16 @@ impl SpareDir for SimDir {
     }
 
     fn remove_dir(&self, name: &str) -> io::Result<()> {
-        self.change(name, None)
+        match self.has_strips()? {
+            true if name == OBJECTS => Err(io::ErrorKind::DirectoryNotEmpty.into()),
+            _ => self.change(name, None),
+        }
+    }
+
+    fn remove_strips(&self) -> io::Result<()> {
+        let strips: Vec<String> =
+            self.now.borrow().keys().filter(|name| name.starts_with("objects/")).cloned().collect();
+        strips.iter().filter(|name| !name.ends_with("letter")).try_for_each(|name| self.change(name, None))
     }
 
     fn remove_tree(&self, name: &str) -> io::Result<()> {
@@ -132,7 +141,7 @@ impl SpareDir for SimDir {
     }
 
     fn has_strips(&self) -> io::Result<bool> {
-        Ok(false)
+        Ok(self.now.borrow().keys().any(|name| name.starts_with("objects/")))
     }
 
     fn has_superblock(&self) -> io::Result<bool> {
@@ -246,4 +255,29 @@ fn many_sets_want_one_directory_and_one_gets_it() {
         assert!(!release_drive(&dir, SetId(99)).unwrap(), "it is somebody else's");
         assert!(release_drive(&dir, *won[0]).unwrap() && crate::is_empty(&dir), "nothing was written to it");
     }
+}
+
+#[test]
+fn what_is_no_claim_is_not_read_to_its_end() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("spare");
+    std::fs::create_dir(&dir).unwrap();
+    let wrong = |what: &str| {
+        let claimed = crate::claimed_by(&dir).unwrap_err();
+        assert!(matches!(claimed, SetError::Claim { .. }), "{what}: {claimed}");
+        assert!(matches!(take_drive(&dir, ONE), Err(SetError::Claim { .. })), "{what}: nobody takes it");
+        assert!(matches!(release_drive(&dir, ONE), Err(SetError::Claim { .. })), "{what}: nobody clears it");
+    };
+    let claim = dir.join(NAME);
+    // As large as a disk.
+    std::fs::File::create(&claim).unwrap().set_len(1 << 40).unwrap();
+    wrong("a large file");
+    std::fs::write(&claim, [b'0'; MAX_BYTES as usize]).unwrap();
+    wrong("a file of the largest size");
+    std::fs::remove_file(&claim).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &claim, rustix::fs::Mode::RUSR).unwrap();
+    wrong("a pipe that nobody writes to");
+    std::fs::remove_file(&claim).unwrap();
+    std::fs::create_dir(&claim).unwrap();
+    wrong("a directory");
 }

@@ -5,6 +5,7 @@
 mod common;
 mod crash;
 mod cut_off;
+mod deleted;
 mod directories;
 mod flips;
 mod options;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! A target on a RAID 6 of six drives: one dies, one lies, files stay right; it is replaced, rebuilt and checked, and another one is away for a while.
+//! A target on a RAID 6 of six drives: one dies, one lies, files stay right; it is replaced, rebuilt and checked, and another one is away for a while. In the
+//! end the set is deleted.
 
 use nyala_e2e::cluster::text;
 use nyala_e2e::posix::pattern;
@@ -126,6 +127,37 @@ fn e2e_raid_drives_die_and_lie_and_are_replaced() {
     restart(&cluster);
     check_all(&dir, "rebuilt");
     goes_and_comes(&cluster, &drives[5], &dir);
+    goes_for_good(&cluster, &drives, &dir);
+}
+
+/// The set is deleted, once nothing uses it and the cluster does not know its target, and another one is made of its drives.
+fn goes_for_good(cluster: &Cluster, drives: &[PathBuf], dir: &Path) {
+    let own = text(&cluster.dir());
+    let delete = |more: &[&str]| {
+        let args = ["raid", "delete"].map(str::to_owned).into_iter().chain(drives.iter().map(|drive| text(drive)));
+        cluster.nyala(args.chain(["--dir".to_owned(), own.clone()]).chain(more.iter().map(|arg| (*arg).to_owned())))
+    };
+    let refused = |word: &str| {
+        let done = delete(&["--yes"]);
+        assert!(!done.ok() && done.err.contains(word), "{word}: {}", done.describe());
+        assert!(drives.iter().all(|drive| drive.join("table").exists()), "nothing was removed");
+    };
+    refused("a storage service uses this drive");
+    fs::remove_dir_all(dir).unwrap();
+    cluster.stop_service("storage1");
+    let path = cluster.dir().join("conf/storage1.toml");
+    let settings = fs::read_to_string(&path).unwrap();
+    fs::write(&path, settings.split("\n[[targets]]\nid = 150").next().unwrap()).unwrap();
+    refused("nyala target remove 150 --yes");
+    cluster.start_service("storage1");
+    let removed = || cluster.nyala(["target", "remove", "150", "--yes", "--dir", &own]);
+    nyala_e2e::run::wait_until(Duration::from_secs(60), || removed().ok(), || removed().describe());
+    assert!(delete(&[]).must().contains("add --yes"));
+    let deleted = delete(&["--yes"]).must();
+    assert!(deleted.contains("level 6") && deleted.contains("target 150"), "{deleted}");
+    assert!(drives.iter().all(|drive| fs::read_dir(drive).unwrap().next().is_none()));
+    let create = ["raid", "create", "--level", "5", "--yes"].map(str::to_owned);
+    cluster.nyala(create.into_iter().chain(drives.iter().map(|drive| text(drive)))).must();
 }
 
 /// A drive is taken out of a running service and put in again.

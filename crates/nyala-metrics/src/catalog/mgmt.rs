@@ -19,5 +19,6 @@ metrics! {
     MAP = Gauge "nyala_mgmt_map_version" [] "Version of the cluster map";
     NODES = Gauge "nyala_mgmt_nodes" ["role", "reachability"] "Nodes of the cluster as this node knows them";
     TARGETS = Gauge "nyala_mgmt_targets" ["kind", "reachability", "consistency"] "Targets of the cluster as this node knows them";
+    FAILING = Gauge "nyala_mgmt_failing_target_errors" ["target"] "Errors that a target had made when its disk was called failing, as long as it is called so";
     GROUPS = Gauge "nyala_mgmt_mirror_groups" ["members"] "Mirror groups by whether all of their members are good (good) or not (degraded)";
 }

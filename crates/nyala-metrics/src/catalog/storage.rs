@@ -34,5 +34,14 @@ metrics! {
     QUEUE_WAIT = Histogram "nyala_storage_queue_wait_duration_seconds" ["target"] "Time that a job waited for a worker thread";
     DISK = Histogram "nyala_storage_job_duration_seconds" ["target"] "Time that a worker thread took for the jobs that it took at once: the disk's latency, mostly";
     TAKEN = Gauge "nyala_storage_mirror_taken_bytes" ["group", "target"] "What copies have brought to this member since its service was started";
+    SET_MEMBERS = Gauge "nyala_storage_set_members" ["target", "state"] "Drives of the target's drive set by their state: good, missing, catching-up (it gets what it missed), rebuilding (it is new)";
+    SET_STOPPED = Gauge "nyala_storage_set_stopped" ["target"] "1 if the drive set has lost more drives than it can do without and has stopped";
+    SET_SPARES = Gauge "nyala_storage_set_spares" ["target"] "Spares that the drive set may take and nobody has; those that several targets share count for each";
+    SET_ERRORS = Counter "nyala_storage_set_drive_errors" ["target", "member"] "What a drive of the set returned that was wrong";
+    SET_MISSED = Gauge "nyala_storage_set_missed_stripes" ["target", "member"] "Stripes of which a drive of the set has missed writes and has yet to get them; what a new drive has yet to get is not counted";
+    SET_HEALED = Counter "nyala_storage_set_healed" ["target"] "Strips, checksums and parities of the drive set that were wrong and were made good";
+    SET_LOST = Gauge "nyala_storage_set_lost_stripes" ["target"] "Stripes that the last or current check of the drive set could not read";
+    SET_REBUILT = Counter "nyala_storage_set_rebuilt_bytes" ["target"] "Bytes given to drives of the set that had missed them, or are new";
+    SET_LATE = Counter "nyala_storage_set_late_reads" ["target"] "Reads that went around a drive of the set that was late";
     MEMORY = Gauge "nyala_storage_request_memory_bytes" ["purpose"] "Memory that requests occupy: of clients, of servers, for data of reads";
 }

@@ -9,7 +9,7 @@ use nyala_raid::options::SetOptions;
 use nyala_wire::raid::{RaidMember, RaidOptions, RaidScrub, RaidState};
 use std::sync::atomic::Ordering;
 
-fn state_name(state: MemberState) -> &'static str {
+pub(super) fn state_name(state: MemberState) -> &'static str {
     match state {
         MemberState::Good => "good",
         MemberState::Missing => "missing",

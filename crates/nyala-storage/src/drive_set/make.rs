@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Making a set of empty directories. Failure model: see the parent module; what was begun and not finished is refused later, since its directories are not empty.
+//! Making a set of empty directories. Failure model: see the parent module; what was begun and not finished on drives of this host is removed when a set is made of
+//! them again. On drives of other hosts it is refused, since the one who is at it may be there still: `nyala raid delete` removes it.
 
 use super::identity::TargetDir;
 use super::reach::{DriveKeys, Reach, ReachError};
 use crate::error::StorageError;
 use crate::set_spec::SetSpec;
-use nyala_drives::{Drive, DriveSet, SetError, SetFiles, create};
+use nyala_drives::{Drive, DriveDeletion, DriveSet, NO_SET, SetError, SetFiles, create};
+use nyala_netdrives::DriveLocation;
 use nyala_raid::Geometry;
 use nyala_raid::event::ErrorLimit;
 use nyala_raid::member::{DriveId, SetId};
@@ -30,6 +32,15 @@ pub fn geometry(spec: &SetSpec) -> Result<Geometry, StorageError> {
     made.map_err(|error| StorageError::Set { path, error: Box::new(error.into()) })
 }
 
+/// Drives of this host on which the making of a set was begun and never finished. Nobody else is at it.
+fn half_made(spec: &SetSpec) -> Vec<(DriveLocation, DriveDeletion)> {
+    let of = |location: &DriveLocation| {
+        let found = DriveDeletion::of(location.dir()?).ok()?;
+        found.is_half_made().then(|| (location.clone(), found))
+    };
+    spec.drives.iter().filter_map(of).collect()
+}
+
 /// Makes the set, and of its drives a new target.
 pub fn make(spec: &SetSpec, keys: Option<&DriveKeys>) -> Result<(), StorageError> {
     let geometry = geometry(spec)?;
@@ -46,7 +57,14 @@ pub fn make(spec: &SetSpec, keys: Option<&DriveKeys>) -> Result<(), StorageError
         }),
     };
     // All of them before any is changed.
-    spec.drives.iter().try_for_each(|location| reach.expect_empty(location)).map_err(refused)?;
+    let half_made = half_made(spec);
+    let mut others = spec.drives.iter().filter(|location| !half_made.iter().any(|(of, _)| of == *location));
+    others.try_for_each(|location| reach.expect_empty(location)).map_err(refused)?;
+    for (location, begun) in half_made {
+        tracing::warn!(drive = %location, "what was begun there of a set, and never finished, is removed");
+        let of = begun.set().unwrap_or(NO_SET);
+        begun.begin(of).and_then(|()| begun.finish(of)).map_err(set)?;
+    }
     if let Some(network) = &mut reach.0 {
         let lost = |error| StorageError::Net { path: path.clone(), error };
         network.make(&spec.far()).map_err(lost)?;

@@ -14,7 +14,11 @@
 mod background;
 mod chunk;
 mod chunks;
+mod delete;
+mod delete_look;
 mod describe;
+mod figures;
+mod found;
 mod identity;
 mod inner;
 mod load;
@@ -33,6 +37,9 @@ mod survey;
 mod upkeep;
 
 pub use chunks::SetChunks;
+pub use delete::Deletion;
+pub use delete_look::DriveOutcome;
+pub use figures::SetFigures;
 pub use identity::TargetDir;
 pub use load::Load;
 pub use make::{DEFAULT_STRIP_BYTES, geometry, make};

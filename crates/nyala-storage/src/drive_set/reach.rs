@@ -36,7 +36,9 @@ pub(super) enum ReachError {
     Net(#[from] NetError),
     #[error("{0} is of another host, and this set has none of other hosts: start the service with it in the settings")]
     Far(DriveLocation),
-    #[error("{0} is no empty directory there; mount the new drive, or empty it, first")]
+    #[error(
+        "{0} is no empty directory there; mount the new drive first, or, if it has a drive of a set that is not needed any more: nyala raid delete {0}"
+    )]
     NotEmpty(DriveLocation),
 }
 

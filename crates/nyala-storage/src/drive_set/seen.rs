@@ -4,47 +4,28 @@
 //!
 //! **Failure model.** See the parent module. Spares may be of other sets by now, those of other hosts too: what such a drive says is left aside, and it is not held for longer
 //! than a look. Which set is meant say the drives that are named as its own; only if none of them is there, and no other target has these spares, do the spares say it.
-//! What this set began on a spare and never finished is given back.
+//! What this set began on a spare and never finished is given back. A drive of a set whose making was cut off, and that the others know nothing of, is left aside.
 
+pub(super) use super::found::Seen;
+use super::found::{leave_half_made, said_if_kept};
 use super::reach::Reach;
 use crate::error::StorageError;
 use crate::set_spec::SetSpec;
-use nyala_drives::{Drive, SetError, claimed_by, release_drive};
+use nyala_drives::{Drive, SetError, claimed_by, is_half_made, release_drive};
 use nyala_netdrives::DriveLocation;
 use nyala_raid::member::SetId;
 use nyala_raid::superblock::Superblock;
-use nyala_store::StoreError;
 use nyala_wire::drive::DriveLook;
-use std::path::{Path, PathBuf};
-
-/// What is there.
-#[derive(Default)]
-pub(super) struct Seen {
-    /// Drives of this host, open.
-    pub drives: Vec<Drive>,
-    /// Their directories.
-    pub there: Vec<PathBuf>,
-    /// Drives of other hosts, not held.
-    pub locations: Vec<DriveLocation>,
-    /// What all of them say of the set.
-    pub superblocks: Vec<Superblock>,
-    /// What those of other hosts say of the target.
-    pub targets: Vec<Vec<u8>>,
-    /// Named drives that are empty directories.
-    pub empty: usize,
-    /// Named drives that are not there, and why.
-    pub missing: Vec<String>,
-}
+use std::path::Path;
 
 /// Looks at all drives and spares.
 pub(super) fn look(spec: &SetSpec, reach: &Reach) -> Result<Seen, StorageError> {
     let mut seen = Seen::default();
-    for dir in spec.dirs() {
-        seen.near(spec, &dir)?;
-    }
+    spec.dirs().iter().try_for_each(|dir| seen.near(spec, dir))?;
     for (location, look) in reach.looks(spec, spec.far())? {
         seen.far(location, look);
     }
+    leave_half_made(&mut seen);
     let ours: Vec<SetId> = seen.superblocks.iter().map(|superblock| superblock.set).collect();
     let anyone = ours.is_empty() && !spec.spares_shared;
     for dir in spec.spares.iter().filter_map(DriveLocation::dir) {
@@ -59,6 +40,8 @@ pub(super) fn look(spec: &SetSpec, reach: &Reach) -> Result<Seen, StorageError> 
 
 impl Seen {
     fn add(&mut self, drive: Drive, dir: &Path, superblock: Superblock) {
+        let half_made = is_half_made(&drive, &superblock, dir);
+        self.half_made.extend(half_made.then(|| (dir.display().to_string(), superblock.set)));
         self.drives.push(drive);
         self.there.push(dir.to_owned());
         self.superblocks.push(superblock);
@@ -74,7 +57,8 @@ impl Seen {
                 None => self.missing.push(format!("{} has no superblock and is left out", dir.display())),
             },
             // Somebody else is at work on it.
-            Err(error @ SetError::Table { error: StoreError::Locked { .. }, .. }) => return Err(failed(error)),
+            Err(error) if error.is_locked() => return Err(failed(error)),
+            Err(error @ SetError::Deleted { .. }) => self.missing.push(error.to_string()),
             Err(error) => self.missing.push(format!("{} is missing: is it mounted? {error}", dir.display())),
         }
         Ok(())
@@ -99,14 +83,11 @@ impl Seen {
                 Some(_) => None,
                 None => claim,
             },
-            Err(SetError::Table { error: StoreError::Locked { .. }, .. }) if claim.is_none() => None,
-            Err(error @ SetError::Table { error: StoreError::Locked { .. }, .. }) => return Err(failed(error)),
+            Err(error) if error.is_locked() && claim.is_some() => return Err(failed(error)),
+            // Another set's that is in use has no claim, and one without is nobody's to give back.
             Err(_) => claim,
         };
-        let released = unfinished.map(|set| release_drive(dir, set));
-        if let Some(Err(error)) = released {
-            tracing::warn!(dir = %dir.display(), %error, "a spare that was begun cannot be given back now");
-        }
+        unfinished.into_iter().for_each(|set| said_if_kept(release_drive(dir, set)));
         Ok(())
     }
 
@@ -123,6 +104,8 @@ impl Seen {
     }
 
     fn add_far(&mut self, location: DriveLocation, superblock: Superblock, target: Vec<u8>) {
+        let half_made = superblock.generation == 1 && target.is_empty();
+        self.half_made.extend(half_made.then(|| (location.to_string(), superblock.set)));
         self.locations.push(location);
         self.superblocks.push(superblock);
         self.targets.push(target);
@@ -139,11 +122,7 @@ impl Seen {
         let claim = look.claim.map(|claim| SetId(u128::from_le_bytes(claim.0))).filter(|set| ours(*set));
         match (Superblock::decode(&look.superblock), claim) {
             (Some(superblock), _) if ours(superblock.set) => self.add_far(location, superblock, look.target),
-            (None, Some(set)) if look.superblock.is_empty() => {
-                if let Err(error) = reach.release(&location, set) {
-                    tracing::warn!(%error, "a spare that was begun cannot be given back now");
-                }
-            }
+            (None, Some(set)) if look.superblock.is_empty() => said_if_kept(reach.release(&location, set)),
             _ => {}
         }
     }

@@ -16,22 +16,41 @@ use std::time::{Duration, Instant};
 /// A drive that is missing for so long is replaced by a spare, unless that is set.
 const SPARE_AFTER: Duration = Duration::from_secs(60);
 
+/// Those that nobody has are counted so often.
+const COUNT_EVERY: Duration = Duration::from_secs(10);
+
 /// Directories without a drive of the set, of this host or others, and since when members are missing. Other sets may have the same.
 pub(super) struct Spares {
     locations: Mutex<Vec<DriveLocation>>,
     missing: Mutex<Vec<Option<Instant>>>,
     after: Duration,
+    /// Those that nobody has, as they were counted last, and when.
+    free: Mutex<(u64, Option<Instant>)>,
 }
 
 impl Spares {
     pub fn new(locations: Vec<DriveLocation>, after: Option<Duration>) -> Spares {
-        Spares { locations: Mutex::new(locations), missing: Mutex::default(), after: after.unwrap_or(SPARE_AFTER) }
+        let (locations, after) = (Mutex::new(locations), after.unwrap_or(SPARE_AFTER));
+        Spares { locations, missing: Mutex::default(), after, free: Mutex::default() }
     }
 
     /// Those that nobody has taken.
     pub fn remaining(&self, set: &DriveSet, reach: &Reach) -> Vec<DriveLocation> {
         let (all, ours) = (self.locations.lock().clone(), set.superblock().set);
         all.into_iter().filter(|spare| reach.is_free(spare, ours)).collect()
+    }
+
+    /// Counts those, but not each time: other hosts are asked for theirs.
+    pub fn count(&self, set: &DriveSet, reach: &Reach) {
+        if self.free.lock().1.is_none_or(|counted| counted.elapsed() >= COUNT_EVERY) {
+            let free = self.remaining(set, reach).len() as u64;
+            *self.free.lock() = (free, Some(Instant::now()));
+        }
+    }
+
+    /// How many there were when they were counted last.
+    pub fn free(&self) -> u64 {
+        self.free.lock().0
     }
 
     /// Whether the set may take it.
@@ -43,12 +62,14 @@ impl Spares {
     pub fn add(&self, location: DriveLocation) {
         if !self.has(&location) {
             self.locations.lock().push(location);
+            self.free.lock().1 = None;
         }
     }
 
     /// An operator gave one to the set, or wants it for others.
     pub fn remove(&self, location: &DriveLocation) {
         self.locations.lock().retain(|spare| spare != location);
+        self.free.lock().1 = None;
     }
 
     /// Gives spares to members that have been missing for long, and says which.

@@ -7,6 +7,7 @@
 
 use super::background::Background;
 use super::describe::describe;
+use super::figures::SetFigures;
 use super::identity::TargetDir;
 use super::load::Load;
 use super::modify::{Changes, modify};
@@ -94,6 +95,12 @@ impl Upkeep {
         for taken in self.spares.take(&self.work.set, &self.dir, &self.reach) {
             self.returns.add(taken);
         }
+        self.spares.count(&self.work.set, &self.reach);
+    }
+
+    /// What is counted of the set.
+    pub fn figures(&self) -> SetFigures {
+        SetFigures::of(&self.work.set, self.spares.free())
     }
 
     /// A set with drives of other hosts has stopped: too many of them are away, or somebody else has taken it over. Opened again it may go on.

@@ -5,6 +5,7 @@
 use super::metrics::Metrics;
 use super::mirror::Mirrors;
 use super::scrub::{self, Scrubs};
+use super::set_metrics;
 use super::target::Target;
 use crate::chunk_store::Count;
 use nyala_metrics::catalog::{Source, mirror, storage as metrics};
@@ -83,6 +84,7 @@ impl MetricsPage {
             OPS.iter().for_each(|(name, count)| ops.value(&[id, name], target.count(*count)));
         }
         scrub::write(page, &self.scrubs, targets.iter().map(|(id, _)| *id));
+        set_metrics::write(page, &targets);
         write_times(page, &targets);
         self.write_memory(page);
         self.write_mirrors(page);

@@ -46,6 +46,7 @@ mod ring_reads;
 mod run;
 mod scrub;
 mod sessions;
+mod set_metrics;
 mod shared_spares;
 mod stalls;
 mod target;

@@ -110,6 +110,23 @@ pub async fn wait(to: &Connection, what: &str, is: impl Fn(&RaidState) -> bool) 
     }
 }
 
+/// Waits until a sample of the page of metrics is at least so much.
+async fn await_figure(from: &Connection, sample: &str, least: u64) {
+    let began = Instant::now();
+    loop {
+        let page = result(from.call(Request::new(message_type::METRICS, Bytes::new())).await.unwrap()).unwrap();
+        let text = String::from_utf8_lossy(&page.payload).into_owned();
+        let line = text.lines().find_map(|line| line.strip_prefix(sample)).map(str::trim);
+        let value = line.unwrap_or_else(|| panic!("no {sample} in {text}")).parse::<u64>();
+        if value.is_ok_and(|value| value >= least) {
+            return;
+        }
+        assert!(began.elapsed() < Duration::from_secs(30), "{sample}: {text}");
+        // sleeps: a page is made five times a second at most
+        tokio::time::sleep(Duration::from_millis(250)).await;
+    }
+}
+
 async fn operator(cluster: &Cluster, storage: &Storage) -> Connection {
     let to = cluster.connect_as(storage, Role::Cli).await;
     raid(&to, RaidOrder::Rate { bytes_per_s: Some(0) }).await.unwrap();
@@ -166,6 +183,11 @@ fn drives_die_and_lie_and_are_replaced_while_files_stay_right() {
         // One goes away under the running service.
         empty(&drive(&cluster, 1));
         wait(&cli, "a drive is gone", |state| state.members[1].state == "missing").await;
+        for (state, least) in [("missing", 1), ("good", 5), ("rebuilding", 0)] {
+            let sample = format!("nyala_storage_set_members{{target=\"11\",state=\"{state}\"}}");
+            await_figure(&cli, &sample, least).await;
+        }
+        await_figure(&cli, "nyala_storage_set_stopped{target=\"11\"}", 0).await;
         check_all(&to, "without a drive").await;
         write(&to, file(0), 100, &content(77, 5000)).await;
         write(&to, file(0), 100, &content(0, 6000)[100..5100]).await;
@@ -205,6 +227,14 @@ fn drives_die_and_lie_and_are_replaced_while_files_stay_right() {
         }
         let healed = raid(&cli, RaidOrder::Show).await.unwrap();
         assert!(healed.healed > 0 && healed.members[0].errors > 0, "{healed:?}");
+        for (sample, least) in [
+            ("nyala_storage_set_drive_errors_total{target=\"11\",member=\"0\"}", healed.members[0].errors),
+            ("nyala_storage_set_healed_total{target=\"11\"}", healed.healed),
+            ("nyala_storage_set_rebuilt_bytes_total{target=\"11\"}", 1),
+            ("nyala_storage_set_missed_stripes{target=\"11\",member=\"5\"}", 0),
+        ] {
+            await_figure(&cli, sample, least).await;
+        }
         check_all(&to, "healed").await;
         let refused = raid(&to, RaidOrder::Show).await.unwrap_err();
         assert_eq!(refused.code, ErrorCode::UNAUTHORIZED);

@@ -47,7 +47,7 @@ structures! {
     EntryReply { inode, kind, attr }
     FileReply { attr, layout, inline, inline_limit, leftovers }
     DriveHold { epoch, holder, turn }
-    DriveLook { missing, epoch, instance, total_bytes, free_bytes, empty, superblock, target, claim }
+    DriveLook { missing, epoch, instance, total_bytes, free_bytes, empty, superblock, target, claim, deleted }
     DriveRequest { drive, order }
     FsckNews { run, repairs, progress, outcome }
     FencesReply { sessions }
@@ -314,6 +314,7 @@ enums! {
         3 Run { attachment, effect }
         4 Take { set }
         5 Release { set }
+        6 Delete { set, finish }
     }
     DriveEffect {
         0 Read { object, offset, len }

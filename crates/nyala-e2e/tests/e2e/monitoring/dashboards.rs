@@ -77,6 +77,54 @@ fn resyncs_are_told_of(influx: &InfluxDb) {
     assert!(!over.iter().any(|title| title.starts_with("NyalaResync")), "{over:?}");
 }
 
+/// A disk that fails, and sets with all that can be wrong with one; not one that is well.
+fn disks_are_told_of(influx: &InfluxDb) {
+    let well = [
+        "members|state=missing",
+        "members|state=rebuilding",
+        "stopped",
+        "lost_stripes",
+        "drive_errors|member=1",
+        "rebuilt_bytes",
+    ];
+    let set = |target: u32, what: &str, value: u64| {
+        let (what, label) =
+            what.split_once('|').map_or((what, String::new()), |(what, label)| (what, format!(",{label}")));
+        format!("nyala_storage_set_{what}{label},instance=s,target={target} value={value}i\n")
+    };
+    influx.write(&well.map(|what| set(94, what, 0)).concat());
+    let ours = |seconds| {
+        let fires = firing_in(influx, seconds).0;
+        fires
+            .into_iter()
+            .filter(|title| title.starts_with("NyalaSet") || title == "NyalaTargetFailing")
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(ours(60), Vec::<String>::new());
+    let mut lines = "nyala_mgmt_failing_target_errors,instance=m,target=96 value=64i\n".to_owned();
+    for what in &well[..5] {
+        lines += &set(95, what, 1);
+    }
+    lines += &(set(95, "rebuilt_bytes", 7) + &set(95, "drive_errors|member=2", 0));
+    influx.write(&lines);
+    // sleeps: points of one moment are one point
+    std::thread::sleep(Duration::from_millis(50));
+    influx.write(&(set(95, "drive_errors|member=2", 3) + &set(95, "rebuilt_bytes", 7)));
+    let all = [
+        "NyalaTargetFailing",
+        "NyalaSetStopped",
+        "NyalaSetDriveMissing",
+        "NyalaSetRebuildStandsStill",
+        "NyalaSetDriveErrors",
+        "NyalaSetDataLost",
+    ];
+    assert_eq!(ours(60), all);
+    // sleeps: rules look back over some time, and what was seen within it still counts
+    std::thread::sleep(Duration::from_secs(4));
+    influx.write(&(well[..4].iter().map(|what| set(95, what, 0)).collect::<String>() + &set(95, "rebuilt_bytes", 9)));
+    assert_eq!(ours(3), Vec::<String>::new());
+}
+
 #[test]
 fn e2e_monitoring_dashboards_show_data() {
     let _one = alone();
@@ -112,6 +160,7 @@ fn e2e_monitoring_dashboards_show_data() {
     let (fires, count) = firing_in(&influx, 60);
     assert!(count > 10 && fires.is_empty(), "{count} rules, of a cluster that is well: {fires:?}");
     resyncs_are_told_of(&influx);
+    disks_are_told_of(&influx);
     // One that dies is told of.
     cluster.kill("storage2");
     program.until("an alert is raised", || value(address, "sum(ALERTS{alertname=\"NyalaDoesNotAnswer\"})") == 1.0);

@@ -17,6 +17,9 @@ pub struct RaidCreateArgs {
     /// Empty directories of this host, each the root of a file system on a drive of its own; or of other hosts, which lend them out: net://HOST:PORT/NAME
     #[arg(value_name = "DIR", required = true, num_args = 1..)]
     pub drives: Vec<String>,
+    /// A spare that is printed for the settings: an empty directory, or net://HOST:PORT/NAME. Several targets may have the same
+    #[arg(long, value_name = "DIR")]
+    pub spare: Vec<String>,
     #[command(flatten)]
     pub shape: SetShape,
     /// Alias of the target that is printed for the settings
@@ -34,6 +37,8 @@ pub struct RaidCreateArgs {
 struct Made {
     level: String,
     drives: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    spares: Vec<String>,
     /// Drives of data and of parity in each group.
     groups: usize,
     data: usize,
@@ -49,7 +54,7 @@ struct Made {
 
 /// Makes it.
 pub fn run(args: RaidCreateArgs, output: Output) -> Outcome {
-    let spec = args.shape.spec(&args.drives, &[]).map_err(Failure::usage)?;
+    let spec = args.shape.spec(&args.drives, &args.spare).map_err(Failure::usage)?;
     let failed = |error: nyala_storage::StorageError| Failure::failed(error.to_string());
     let geometry = match spec.level {
         Some(_) => geometry(&spec).map_err(|error| Failure::usage(error.to_string()))?,
@@ -66,6 +71,7 @@ pub fn run(args: RaidCreateArgs, output: Output) -> Outcome {
         level: geometry.level().to_string(),
         warning: warning(&spec.drives, geometry.parity(), geometry.groups()),
         drives: args.drives,
+        spares: args.spare,
         groups: geometry.groups(),
         data: geometry.data(),
         parity: geometry.parity(),
@@ -112,13 +118,14 @@ fn render(made: &Made) -> String {
         made.parity,
         made.strip_bytes
     );
-    let drives: Vec<String> = made.drives.iter().map(|drive| format!("{drive:?}")).collect();
+    let quoted = |drives: &[String]| drives.iter().map(|drive| format!("{drive:?}")).collect::<Vec<_>>().join(", ");
+    let spares = if made.spares.is_empty() { String::new() } else { format!("spares = [{}]\n", quoted(&made.spares)) };
     match made.made {
         true => format!(
             "{shape}. It is a new storage target; name it in the settings of this host's storage service, and start that \
-             again:\n\n[[targets]]\n{}drives = [{}]\n",
+             again:\n\n[[targets]]\n{}drives = [{}]\n{spares}",
             made.alias.as_ref().map(|alias| format!("alias = {alias:?}\n")).unwrap_or_default(),
-            drives.join(", ")
+            quoted(&made.drives)
         ),
         false => format!("{shape} would be made. Nothing was changed; add --yes to make it.\n"),
     }

@@ -3,11 +3,13 @@
 //! `nyala raid`: drive sets, which are RAID in software under storage targets.
 //!
 //! **Failure model.** A set in use is asked through its service, which may be away: that is said. What changes something says first what it would do, and does it with `--yes`.
-//! Asked again, nothing is done twice: a directory that is of a set already is refused.
+//! Asked again, nothing is done twice: a directory that is of a set already is refused, and one that a set is gone from has nothing to delete.
 
 pub mod ask;
 mod check;
 pub mod create;
+pub mod delete;
+pub mod delete_first;
 pub mod far;
 mod modify;
 mod rebuild;
@@ -33,6 +35,8 @@ pub enum RaidCommand {
     Start(start::RaidStartArgs),
     /// Set how fast drives are rebuilt, and wait until they are
     Rebuild(rebuild::RaidRebuildArgs),
+    /// Delete a set that no service uses, with everything on it; its drives can be used again
+    Delete(delete::RaidDeleteArgs),
     /// Compare all of a set with its checksums and parity, heal what is wrong, and wait for the end
     Check(check::RaidCheckArgs),
 }
@@ -46,6 +50,7 @@ pub fn run(command: RaidCommand, output: Output) -> Outcome {
         RaidCommand::Replace(args) => replace::run(args, output),
         RaidCommand::Start(args) => start::run(args, output),
         RaidCommand::Rebuild(args) => rebuild::run(args, output),
+        RaidCommand::Delete(args) => delete::run(args, output),
         RaidCommand::Check(args) => check::run(args, output),
     }
 }

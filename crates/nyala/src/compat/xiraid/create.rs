@@ -4,6 +4,7 @@
 
 use super::device::drives_of;
 use super::options::Options;
+use super::pools::{self, Pools};
 use crate::command::raid::create::{self, RaidCreateArgs};
 use crate::command::raid::far::FarArgs;
 use crate::compat::notice::notice;
@@ -32,9 +33,14 @@ pub fn run(line: &Options) -> Outcome {
     if line.number("block_size")?.is_some_and(|bytes| bytes != 4096) {
         notice("-bs: blocks have 4096 bytes");
     }
-    if let Some(pool) = line.value("sparepool")? {
-        notice(&format!("-sp {pool}: spares are named in the settings, as `spares` of the target"));
-    }
+    let mut pools = Pools::load(&pools::file())?;
+    let spares = match line.value("sparepool")? {
+        Some(pool) => {
+            pools.give(name, Some(pool))?;
+            pools.named(pool)?.drives.clone()
+        }
+        None => vec![],
+    };
     for (device, drive) in devices.iter().zip(&drives).filter(|(device, drive)| device != drive) {
         notice(&format!("{device} stands for {drive}, where it is mounted"));
     }
@@ -42,8 +48,13 @@ pub fn run(line: &Options) -> Outcome {
         "{name} becomes the alias of a storage target, which lies on the set itself; there is no block device to make a file system on"
     ));
     let far = FarArgs { secret: DEFAULT_SECRET.into(), encrypt: false };
-    let args = RaidCreateArgs { drives, shape, alias: Some(name.to_owned()), far, yes: true };
-    create::run(args, Output::Table)
+    let has_spares = !spares.is_empty();
+    let args = RaidCreateArgs { drives, spare: spares, shape, alias: Some(name.to_owned()), far, yes: true };
+    let made = create::run(args, Output::Table)?;
+    if has_spares {
+        pools.save(&pools::file())?;
+    }
+    Ok(made)
 }
 
 /// Level and strips, in the words that Nyala has for them.

@@ -7,10 +7,14 @@
 
 mod boxed;
 mod create;
+mod destroy;
 mod device;
 mod modify;
 mod named;
 mod options;
+mod pool;
+mod pool_table;
+mod pools;
 mod replace;
 mod show;
 
@@ -19,17 +23,18 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::output::print;
 use options::Options;
 
-const HELP: &str = "USAGE: xicli raid <create|show|modify|replace|init|recon> …, or xiraid <create|show|modify|…> …\n\n\
+const HELP: &str = "USAGE: xicli raid <create|show|modify|replace|destroy|init|recon> …, or xiraid <create|show|modify|…> …\n\n\
     raid create -n <name> -l <level> -d <devices> [-ss <KiB>] [-gs <drives of a group>] [-sc <drives that may be lost>]\n\
     raid show [-n <name>]\n\
     raid modify -n <name> [-rp <percent>]\n\
     raid replace -n <name> -no <number> -d <device>\n\
+    raid destroy -n <name> -d <devices>\n\
+    pool create|add|remove -n <pool> -d <devices>, pool delete|show [-n <pool>]; raid create|modify … -sp <pool>\n\
     license show|update: nothing to do\n\n\
     They do what nyala raid does. <name>: alias or number of a storage target. <devices>: mounted block devices, their directories, or net://HOST:PORT/NAME.\n";
 
 /// Verbs of `raid` that Nyala has elsewhere, or not.
-const ELSEWHERE: [(&str, &str); 6] = [
-    ("destroy", "nyala target drain ID, nyala target remove ID, and empty the directories"),
+const ELSEWHERE: [(&str, &str); 5] = [
     (
         "import",
         "nothing: a set is found by its drives when its storage service starts; nyala raid start, where some never come back",
@@ -56,9 +61,7 @@ pub fn run(name: &str, args: &[String]) -> Outcome {
             notice("license: none is needed");
             Ok(Exit::Ok)
         }
-        ["pool", ..] => Err(Failure::usage(
-            "Spares are named in the settings of the storage service, as `spares` of each target that may take them; nyala raid show says which are left",
-        )),
+        ["pool", rest @ ..] => pool::run(rest, &line),
         ["drive", ..] => Err(Failure::usage("Drives are directories of this host; nyala raid show says how they are")),
         ["settings" | "config" | "log" | "mail" | "update_notification", ..] => Err(Failure::usage(format!(
             "Nyala has no {}; its settings are those of the storage service (/etc/nyala/storage.toml)",
@@ -76,6 +79,7 @@ fn raid(words: &[&str], line: &Options) -> Outcome {
         ["create"] => create::run(line),
         ["modify"] => modify::run(line),
         ["replace"] => replace::run(line),
+        ["destroy"] => destroy::run(line),
         ["init", "start" | "stop"] | ["init"] => {
             notice("init: a set needs no initialization; it can be used at once");
             Ok(Exit::Ok)
@@ -94,7 +98,7 @@ fn raid(words: &[&str], line: &Options) -> Outcome {
                 None => format!("Unknown or missing command: raid {}", words.join(" ")),
             }))
         }
-        [] => Err(Failure::usage("Missing command: create, show, modify, replace, init or recon")),
+        [] => Err(Failure::usage("Missing command: create, show, modify, replace, destroy, init or recon")),
     }
 }
 
@@ -115,9 +119,10 @@ mod tests {
         for (name, line, word) in [
             ("xicli", "modify -n era1 -me 1", "Unknown or missing command: modify"),
             ("xiraid", "crate -n era1", "Unknown or missing command: raid crate"),
-            ("xicli", "raid destroy -n era1", "nyala target drain"),
+            ("xicli", "raid destroy -a", "one by one"),
             ("xicli", "raid resize -n era1", "does not grow"),
-            ("xicli", "pool create -n p -d /dev/sda", "`spares`"),
+            ("xicli", "pool", "create, add"),
+            ("xicli", "pool create -n p", "--drives"),
             ("xicli", "raid recon stop -n era1", "--rate"),
             ("xicli", "raid", "create, show"),
             ("xicli", "settings faulty-count modify", "no settings"),

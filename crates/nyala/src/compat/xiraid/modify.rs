@@ -4,6 +4,8 @@
 
 use super::named;
 use super::options::Options;
+use super::pool;
+use super::pools::{self, Pools};
 use crate::compat::notice::notice;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::role::block_on;
@@ -32,23 +34,28 @@ pub fn run(line: &Options) -> Outcome {
         ["level", "strip_size", "block_size", "drives", "group_size", "synd_cnt"].iter().find(|name| line.has(name))
     {
         return Err(Failure::usage(format!(
-            "--{fixed}: the shape of a set never changes; make another set, and move the data there (nyala target drain)"
+            "--{fixed}: the shape of a set never changes; make another set, and move the data there (nyala entry migrate)"
         )));
     }
     let mut known = vec!["name", "recon_prio", "sparepool", "force_online"];
     known.extend(WITHOUT_MEANING.iter().map(|(name, _)| *name));
     line.only(&known)?;
-    if line.has("sparepool") {
-        return Err(Failure::usage(
-            "--sparepool: spares are named in the settings of the storage service, as `spares` of the target; several targets may name the same",
-        ));
-    }
     let rate = line.number("recon_prio")?.map(rate).transpose()?;
+    let pool = line.value("sparepool")?.map(|pool| (pool != "null").then_some(pool));
     say_what_means_nothing(line);
     if let Some(order) = rate {
         block_on(async { named::order(name, order).await })?;
     }
-    Ok(Exit::Ok)
+    pool.map_or(Ok(Exit::Ok), |pool| give_pool(name, pool))
+}
+
+/// Gives a set the spares of a pool, in the place of those of the pool that it had.
+fn give_pool(name: &str, pool: Option<&str>) -> Outcome {
+    let mut pools = Pools::load(&pools::file())?;
+    let removed = pools.give(name, pool)?;
+    let added = pool.map_or(Ok(vec![]), |pool| pools.named(pool).map(|pool| pool.drives.clone()))?;
+    pools.save(&pools::file())?;
+    pool::tell(&[name.to_owned()], &added, &removed)
 }
 
 /// A notice for each option that asks for nothing.
@@ -90,7 +97,8 @@ mod tests {
         let said = |line: &str| run(&read(line)).unwrap_err().message;
         assert!(said("-me 1").contains("--name"));
         assert!(said("-n era1 -l 6").contains("never changes"));
-        assert!(said("-n era1 -sp pool1").contains("`spares`"));
+        assert!(said("-n era1 -sp no-such-pool").contains("no spare pool"));
+        assert!(said("-n era1 -sp").contains("--sparepool"));
         assert!(said("-n era1 --colour blue").contains("--colour"));
         assert!(said("-n era1 -rp 101").contains("from 0 to 100"));
     }
