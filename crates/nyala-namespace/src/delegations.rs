@@ -354,6 +354,12 @@ impl Delegations {
         holder.map_or(DelegationMode::None, |holder| holder.mode)
     }
 
+    /// The session here of the client that has this session elsewhere, if it holds the inode: a client has another one with each server.
+    pub fn session_of_client(&self, inode: InodeId, elsewhere: SessionId) -> Option<SessionId> {
+        let holders = &self.inodes.get(inode)?.holders;
+        holders.iter().map(|holder| holder.session).find(|session| session.client() == elsewhere.client())
+    }
+
     /// A delegation came back; whether anybody may go on because of that.
     pub fn returned(&mut self, session: SessionId, returned: &Returned, now_ms: u64) -> bool {
         let Some(entry) = self.inodes.get_mut(returned.inode) else { return false };

@@ -58,7 +58,7 @@ pub enum TxAction {
         /// Inodes of these parts, if any, that have to belong to the caller, since their names are in directories where only owners remove them.
         #[n(4)]
         owned: Option<Vec<InodeId>>,
-        /// The session of the client that wants it: of directories that are removed it need not give back what it holds, as it forgets them with the answer. Absent: not known.
+        /// The coordinator's session with the client that wants it: of directories that are removed it need not give back what it holds, as it forgets them with the answer. Absent: not known.
         #[n(5)]
         session: Option<SessionId>,
     },

@@ -41,7 +41,7 @@ pub fn arrive(state: &mut State, token: Token, TxRequest { tx, action }: TxReque
         TxAction::MoveRows(rows) => slots::arrive(state, token, rows),
         TxAction::Prepare { now, parts, stage, caller, owned, session } => {
             let phase = Phase::Memory(RoomGate::default());
-            let recall = Recall::new(session.filter(|_| forgotten_with_the_answer(&parts)).unwrap_or(SessionId(0)));
+            let recall = Recall::new(who_forgets(state, &parts, session).unwrap_or(SessionId(0)));
             let owned = owned.unwrap_or_default();
             prepare(state, token, Prepare { token, tx, now, parts, stage, caller, owned, recall, phase });
         }
@@ -72,9 +72,13 @@ pub fn arrive(state: &mut State, token: Token, TxRequest { tx, action }: TxReque
     }
 }
 
-/// Whether the coordinator's client forgets all that the parts change when it hears that it was done: directories that are removed.
-fn forgotten_with_the_answer(parts: &[TxPart]) -> bool {
-    parts.iter().all(|part| matches!(part, TxPart::RemoveDir { .. }))
+/// The session with this server of the coordinator's client, if that holds what the parts change and forgets it when it hears that it was done: a
+/// directory that is removed.
+fn who_forgets(state: &State, parts: &[TxPart], elsewhere: Option<SessionId>) -> Option<SessionId> {
+    match parts {
+        [TxPart::RemoveDir { inode }] => state.delegations.session_of_client(*inode, elsewhere?),
+        _ => None,
+    }
 }
 
 /// The directory above one that is here.

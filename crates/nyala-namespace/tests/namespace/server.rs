@@ -260,9 +260,12 @@ fn who_removes_a_directory_need_not_give_it_back_first() {
             assert!(machine.answer(look).is_some_and(|answer| answer.is_ok()));
             assert_eq!(holds(&machine, *session), DelegationMode::Shared);
         }
+        // Another session of the same client.
+        let elsewhere = SessionId::of_client(A.0, 7);
+        assert!(elsewhere != A && elsewhere.client() == A.client());
         let tx = TxId { coordinator: TargetId(2), number: 9 };
         let (now, parts) = (Time::default(), vec![TxPart::RemoveDir { inode: dir }]);
-        let action = TxAction::Prepare { now, parts, stage: 0, caller: None, owned: None, session: Some(A) };
+        let action = TxAction::Prepare { now, parts, stage: 0, caller: None, owned: None, session: Some(elsewhere) };
         let prepared = machine.transaction(TxRequest { tx, action });
         if other_holds_it {
             assert_eq!(prepared, None, "the other one is asked first");
