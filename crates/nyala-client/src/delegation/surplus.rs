@@ -12,30 +12,39 @@ use crate::delegation::logic::delegations::Revoked;
 use nyala_wire::InodeId;
 use nyala_wire::meta::DelegationMode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::Semaphore;
 
 /// Delegations for which the layer above is waited for at the same time.
 const MAX_WAITING: usize = 256;
+
+/// While a batch is under way, what else is beyond the limit is looked for so often: a look goes through all that is held.
+const LOOK_AGAIN_MS: u64 = 1_000;
 
 /// The owner of what this client gives back by itself.
 pub(crate) struct Surplus {
     revocations: Arc<Revocations>,
     /// There is a batch that has not begun wholly.
     under_way: Arc<AtomicBool>,
+    looked_ms: AtomicU64,
     places: Arc<Semaphore>,
 }
 
 impl Surplus {
     pub(crate) fn new(revocations: Arc<Revocations>) -> Surplus {
-        Surplus { revocations, under_way: Arc::default(), places: Arc::new(Semaphore::new(MAX_WAITING)) }
+        Surplus {
+            revocations,
+            under_way: Arc::default(),
+            looked_ms: AtomicU64::new(0),
+            places: Arc::new(Semaphore::new(MAX_WAITING)),
+        }
     }
 
     /// Delegations beyond the limit go. Runs on the client's own thread.
     pub(crate) fn let_surplus_go(&self) {
         let Revocations { ctx, delegations, .. } = &*self.revocations;
         let limit = ctx.config.max_kept_inodes;
-        if delegations.shards().shared.held() <= limit {
+        if delegations.shards().shared.held() <= limit || self.has_just_looked(ctx.now_ms()) {
             return;
         }
         let surplus = delegations.surplus(limit - limit / 16);
@@ -45,6 +54,15 @@ impl Surplus {
         if !later.is_empty() && !self.under_way.swap(true, Ordering::AcqRel) {
             self.let_go_in_turn(later);
         }
+    }
+
+    fn has_just_looked(&self, now_ms: u64) -> bool {
+        let since_ms = now_ms.saturating_sub(self.looked_ms.load(Ordering::Relaxed));
+        let just = self.under_way.load(Ordering::Acquire) && since_ms < LOOK_AGAIN_MS;
+        if !just {
+            self.looked_ms.store(now_ms, Ordering::Relaxed);
+        }
+        just
     }
 
     fn let_go_in_turn(&self, inodes: Vec<InodeId>) {

@@ -38,5 +38,6 @@ pub use client::client;
 pub use collisions::{claims, other_port};
 pub use mon::mon;
 pub use plan::Plan;
+pub use replace::replace_file;
 pub use service::{meta, mgmtd, storage};
 pub use step::Step;

@@ -2,13 +2,13 @@
 
 //! Pools of spares by their names, as the commands of this host remember them. A set has spares and no pool: which pool it was given says only who is told of changes.
 //!
-//! **Failure model.** The file is written under another name, synced and renamed. It may be missing: then there are no pools. One that cannot be read is refused, and stays as it is. What holds for a
+//! **Failure model.** The file is replaced as a whole ([`replace_file`]); of two commands at once, what the later one writes holds. It may be missing: then there are no pools. One that cannot be read is refused, and stays as it is. What holds for a
 //! set is what its service was told, and after a restart of that its settings.
 
 use crate::config::CONFIG_DIR;
 use crate::exit::{Failure, io};
+use crate::setup::replace_file;
 use serde::{Deserialize, Serialize};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The file's name.
@@ -55,15 +55,8 @@ impl Pools {
     /// Writes them.
     pub fn save(&self, file: &Path) -> Result<(), Failure> {
         let text = toml::to_string(self).map_err(|error| Failure::failed(error.to_string()))?;
-        let temporary = file.with_extension("new");
-        let write = || {
-            file.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-            let mut new = std::fs::File::create(&temporary)?;
-            new.write_all(text.as_bytes())?;
-            new.sync_all()?;
-            std::fs::rename(&temporary, file)
-        };
-        write().map_err(io(file.display()))
+        let made = file.parent().map_or(Ok(()), std::fs::create_dir_all);
+        made.and_then(|()| replace_file(file, text.as_bytes())).map_err(io(file.display()))
     }
 
     /// The one with a name.
