@@ -57,6 +57,13 @@ struct Drive {
     why: Option<String>,
 }
 
+impl Drive {
+    /// Whether there is something to delete.
+    fn goes(&self) -> bool {
+        matches!(self.outcome, "drive" | "rest")
+    }
+}
+
 /// Deletes it.
 pub fn run(args: RaidDeleteArgs, output: Output) -> Outcome {
     delete(&args, || args.cluster.find(), output)
@@ -78,12 +85,14 @@ pub fn delete(args: &RaidDeleteArgs, find: impl Fn() -> Result<Cluster, Failure>
         })?;
         expect_removed(&map, identity)?;
     }
-    let drives = deletion.drives().map(|(location, outcome)| drive(location.to_string(), outcome)).collect();
+    let drives: Vec<Drive> =
+        deletion.drives().map(|(location, outcome)| drive(location.to_string(), outcome)).collect();
+    let deleted = args.yes && drives.iter().any(Drive::goes);
     let (level, absent) = (deletion.level.clone(), deletion.absent);
     if args.yes {
         deletion.run().map_err(failed)?;
     }
-    let deleted = Deleted { level, target: target.map(|identity| identity.target), drives, absent, deleted: args.yes };
+    let deleted = Deleted { level, target: target.map(|identity| identity.target), drives, absent, deleted };
     show(output, &deleted, render)
 }
 
@@ -108,7 +117,7 @@ fn render(done: &Deleted) -> String {
         };
         table.row([drive.drive.clone(), text]);
     }
-    let going = done.drives.iter().any(|drive| matches!(drive.outcome, "drive" | "rest"));
+    let going = done.drives.iter().any(Drive::goes);
     let what = match (&done.level, done.target) {
         (Some(level), Some(target)) => format!("The set of level {level} that target {target} was on"),
         (Some(level), None) => format!("The set of level {level}"),
