@@ -3,7 +3,7 @@
 //! A local mutation begins: what is cached of all that it may concern is forgotten.
 
 use crate::delegation::cache::DelegationCache;
-use crate::delegation::local_change::{ChangedName, LocalChange};
+use crate::delegation::local_change::{ChangedInode, ChangedName, LocalChange};
 use crate::delegation::logic::generations::Generations;
 use nyala_wire::InodeId;
 use std::sync::Arc;
@@ -23,26 +23,26 @@ impl DelegationCache {
     }
 
     fn start_change(self: &Arc<Self>, inodes: &[InodeId], names: &[Entry<'_>], unknown: bool) -> LocalChange {
-        let mut change =
-            LocalChange { delegations: self.clone(), inodes: Vec::new(), names: Vec::new(), dirs: Vec::new(), unknown };
-        if !self.ctx.config.delegations {
-            return change;
-        }
-        let (now_ms, mut shards) = (self.ctx.now_ms(), self.lock_of(names.iter().map(|(dir, _)| *dir)));
+        let dirs = names.iter().map(|(dir, _)| *dir);
+        let (now_ms, mut shards) = (self.ctx.now_ms(), self.lock_of(dirs.chain(inodes.iter().copied())));
         let mut generations = self.generations();
         if unknown {
             generations.begin_unknown();
         }
-        for &inode in inodes {
-            change.inodes.push((inode, generations.begin(Generations::slot(inode))));
-        }
-        for &(dir, name) in names {
+        let mut begin_inode = |inode: InodeId| {
+            let before = self.note_in(shards.of(inode), &generations, inode);
+            ChangedInode { inode, begun: generations.begin(Generations::slot(inode)), before }
+        };
+        let inodes = inodes.iter().map(|inode| begin_inode(*inode)).collect();
+        let mut begin_name = |(dir, name): Entry<'_>| {
             let begun = generations.begin(Generations::slot((dir, name)));
             let shard = shards.of(dir);
             let was = shard.cached(dir, now_ms).and_then(|cached| cached.entry(name));
-            let stamp = shard.stamp(dir);
-            change.names.push(ChangedName { dir, name: name.to_vec(), begun, stamp, was, outcome: None });
-        }
+            ChangedName { dir, name: name.to_vec(), begun, stamp: shard.stamp(dir), was, outcome: None }
+        };
+        let names = names.iter().map(|name| begin_name(*name)).collect();
+        let began = self.note_unborn(&generations);
+        let change = LocalChange { delegations: self.clone(), inodes, names, dirs: Vec::new(), unknown, began };
         drop((generations, shards));
         change.forget();
         change

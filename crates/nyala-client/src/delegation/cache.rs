@@ -121,6 +121,16 @@ impl Note {
         self.noted.is_some()
     }
 
+    /// Noted before an inode was made that turned out to be this one: whatever is known of it here is newer.
+    pub(super) fn of_new(self, inode: InodeId) -> Note {
+        Note { inode: Some(inode), ..self }
+    }
+
+    /// Noted before a local change, to take in what its reply says; `noted` when it was over, or nothing if it was not the only one.
+    pub(super) fn after_change(self, noted: Noted) -> Note {
+        Note { noted, ..self }
+    }
+
     fn holds_by_generation(&self, generations: &Generations, inode: InodeId) -> bool {
         let slot = Generations::slot(inode);
         match self.inode {
@@ -201,6 +211,16 @@ impl DelegationCache {
     /// Before asking about inodes whose numbers are not known yet.
     pub(crate) fn note_all(&self) -> Note {
         self.note_all_in(&self.generations())
+    }
+
+    /// When an inode begins to be made ([`Note::of_new`]).
+    pub(super) fn note_unborn(&self, generations: &Generations) -> Note {
+        Note { noted: generations.moment(), evictions: self.files.note(None).1, ..Note::default() }
+    }
+
+    /// Whether nothing changed here since the note. Shards are not locked.
+    pub(crate) fn is_unchanged(&self, note: &Note, inode: InodeId) -> bool {
+        self.is_true_yet(note, &self.generations(), inode)
     }
 
     pub(crate) fn note_all_in(&self, generations: &Generations) -> Note {

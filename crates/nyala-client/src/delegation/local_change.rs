@@ -3,6 +3,9 @@
 //! Local mutations invalidate cached state when they start and repopulate it once the outcome is known.
 //!
 //! Replies to requests that were sent meanwhile are not cached (`delegation::logic::generations`).
+//!
+//! **Failure model.** The reply says how things were when its server made the change. What this client wrote may have been sent, stored and acknowledged
+//! since, before the reply was read: so the reply is believed as one is that was asked for when the change began.
 
 use crate::delegation::cache::{DelegationCache, Note, cacheable};
 use crate::delegation::logic::cached_inode::CachedInode;
@@ -15,12 +18,22 @@ use std::sync::Arc;
 /// A mutation under way; over when dropped.
 pub(crate) struct LocalChange {
     pub(super) delegations: Arc<DelegationCache>,
-    pub(super) inodes: Vec<(InodeId, Noted)>,
+    pub(super) inodes: Vec<ChangedInode>,
     pub(super) names: Vec<ChangedName>,
     /// The directories among the inodes, as they are after it.
     pub(super) dirs: Vec<Attr>,
     /// It may concern inodes that are not known here.
     pub(super) unknown: bool,
+    /// Of inodes that it makes.
+    pub(super) began: Note,
+}
+
+/// An inode that is changed.
+pub(super) struct ChangedInode {
+    pub(super) inode: InodeId,
+    pub(super) begun: Noted,
+    /// Before it began.
+    pub(super) before: Note,
 }
 
 /// A name that is changed.
@@ -50,23 +63,21 @@ impl LocalChange {
 
     fn end(&mut self, result: Option<(&MetaAnswer, &mut Attr)>) {
         let delegations = self.delegations.clone();
-        if !delegations.ctx.config.delegations {
-            if let Some((answer, attr)) = result {
-                delegations.take_attr(answer, &delegations.note(attr.inode), attr);
-            }
-            return;
-        }
         let inodes = self.names.iter().map(|one| one.dir).chain(result.as_ref().map(|(_, attr)| attr.inode));
         let (now_ms, mut shards) = (delegations.ctx.now_ms(), delegations.lock_of(inodes));
         let mut generations = delegations.generations();
         if std::mem::take(&mut self.unknown) {
             generations.end_unknown();
         }
-        let mut known = result.as_ref().is_some_and(|(_, attr)| !self.inodes.iter().any(|(one, _)| *one == attr.inode));
-        for (inode, begun) in std::mem::take(&mut self.inodes) {
+        let answered = result.as_ref().map(|(_, attr)| attr.inode);
+        let mut note = answered.map_or(self.began, |inode| self.began.of_new(inode));
+        for ChangedInode { inode, begun, before } in std::mem::take(&mut self.inodes) {
             delegations.alters(inode);
-            let alone = generations.end(Generations::slot(inode), begun);
-            known |= alone && result.as_ref().is_some_and(|(_, attr)| attr.inode == inode);
+            let slot = Generations::slot(inode);
+            let alone = generations.end(slot, begun);
+            if answered == Some(inode) {
+                note = before.after_change(if alone { generations.note(slot) } else { None });
+            }
             if !alone {
                 self.dirs.retain(|dir| dir.inode != inode);
             }
@@ -85,9 +96,7 @@ impl LocalChange {
             }
         }
         if let Some((answer, attr)) = result {
-            let shard = shards.of(attr.inode);
-            let note = if known { delegations.note_in(shard, &generations, attr.inode) } else { Note::default() };
-            delegations.take_attr_in(shard, &generations, answer, &note, attr);
+            delegations.take_attr_in(shards.of(attr.inode), &generations, answer, &note, attr);
         }
         drop((generations, shards));
         delegations.bound_names();
@@ -111,13 +120,18 @@ impl LocalChange {
         }
     }
 
+    /// To take in what the reply says of an inode that the change made.
+    pub(crate) fn note_of_new(&self, inode: InodeId) -> Note {
+        self.began.of_new(inode)
+    }
+
     /// What a name was when the change began, if that was known for certain.
     pub(crate) fn was(&self, number: usize) -> Option<Option<InodeId>> {
         self.names.get(number).and_then(|name| name.was)
     }
 
     pub(super) fn forget(&self) {
-        for (inode, _) in &self.inodes {
+        for ChangedInode { inode, .. } in &self.inodes {
             self.delegations.lock(*inode).peek(*inode).into_iter().for_each(CachedInode::directory_changed);
             self.delegations.alters(*inode);
         }

@@ -178,6 +178,7 @@ impl Namespace {
         };
         change.outcome(0, Some(*inode));
         change.answered(&answer);
+        let since_made = change.note_of_new(*inode);
         drop(change);
         match kind {
             FileKind::File => {}
@@ -185,8 +186,8 @@ impl Namespace {
             FileKind::Symlink => return Err(Error::refused(ErrorCode::LOOP, "it is a symbolic link")),
             _ => return Err(Error::refused(ErrorCode::EXISTS, "it is there and not a regular file")),
         }
-        // Nothing was done to a new one before.
-        let note = if *new { self.delegations.note(*inode) } else { note };
+        // Others here may have found a new one by its name, and changed it, before this answer was read.
+        let note = if *new { since_made } else { note };
         // An old file may have a close under way here, which would undo what the create registered: open it again.
         let known = file.as_deref().filter(|_| *new || self.files.get(*inode).is_none());
         let registered = !*new || answer.grants.inodes != DelegationMode::Exclusive;
@@ -198,10 +199,10 @@ impl Namespace {
             let _gate = opened.file().pass_gate(&self.ctx).await?;
             self.ops.open_at_server(opened.file()).await?;
         }
-        if *new {
+        let now = self.delegations.note(*inode);
+        if *new && self.delegations.is_unchanged(&since_made, *inode) {
             // Who writes to it asks for these.
-            self.delegations
-                .remember(&self.delegations.note(*inode), |cached| cached.put_xattr(b"security.capability", None));
+            self.delegations.remember(&now, |cached| cached.put_xattr(b"security.capability", None));
         }
         opened.file().state.lock().set_name(String::from_utf8_lossy(&bytes).into_owned());
         let known = opened.file().state.lock().known_attr();

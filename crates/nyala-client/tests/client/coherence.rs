@@ -2,7 +2,7 @@
 
 //! Two clients at once: what one did is seen by the other when the call has returned.
 
-use crate::fake::{Cluster, ROOT, contend, make, read, two, within};
+use crate::fake::{Cluster, ROOT, contend, is_commit, make, read, two, within};
 use nyala_client::{Client, FileHandle, Lookup, OpenOptions, SetXattr};
 use nyala_wire::meta::{DelegationMode, Owner, Rename, SetAttr, SetTime};
 use nyala_wire::{ErrorCode, Name, Time};
@@ -179,7 +179,7 @@ async fn an_attribute_that_is_set_while_content_goes_out_is_there_afterwards() {
         let file = make(&client, &format!("f{size}")).await;
         file.write(0, &vec![1; size]).await.unwrap();
         let (hold, held) = (Arc::new(Notify::new()), cluster.0.lock().held);
-        cluster.0.lock().hold_commits = Some(hold.clone());
+        cluster.0.lock().hold_of = Some((is_commit, hold.clone()));
         let push = tokio::spawn({
             let file = file.clone();
             async move { file.fsync(false).await }
@@ -190,7 +190,7 @@ async fn an_attribute_that_is_set_while_content_goes_out_is_there_afterwards() {
         }
         // The answer that is on its way was true when it was given.
         client.setxattr(file.inode(), b"user.x", b"1", SetXattr::default()).await.unwrap();
-        cluster.0.lock().hold_commits = None;
+        cluster.0.lock().hold_of = None;
         hold.notify_waiters();
         within(push).await.unwrap().unwrap();
         assert_eq!(client.getxattr(file.inode(), b"user.x").await.unwrap(), b"1", "{size} bytes");

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 const ROOT: InodeId = InodeId::ROOT;
-const WRITE: OpenOptions = OpenOptions { truncate: false, append: false, write: true, buffered: false };
+pub const WRITE: OpenOptions = OpenOptions { truncate: false, append: false, write: true, buffered: false };
 
 async fn make(client: &Client, dir: InodeId, name: &str, content: &[u8]) -> InodeId {
     let (attr, handle) = client.create(dir, name.as_bytes(), 0o644, Owner::default(), true).await.unwrap();
@@ -38,11 +38,11 @@ async fn look_at(client: &Client, name: &str) -> Vec<u8> {
 }
 
 /// Of a few closed files is kept what there is.
-fn little_room(config: &mut ClientConfig) {
+pub fn little_room(config: &mut ClientConfig) {
     config.read_cache_bytes = 8_000;
 }
 
-async fn forget_closed_files(client: &Client) {
+pub async fn forget_closed_files(client: &Client) {
     for n in 0..8 {
         look_at(client, &format!("f{n}")).await;
     }

@@ -27,7 +27,7 @@ async fn does_not_fit(client: &Client, name: &str) {
     assert_eq!(handle.release().await.unwrap_err().errno(), 28, "until somebody syncs, each close says so");
 }
 
-async fn read(client: &Client, inode: InodeId) -> Vec<u8> {
+pub async fn read(client: &Client, inode: InodeId) -> Vec<u8> {
     let handle = client.open(inode, OpenOptions::default()).await.unwrap();
     let content = handle.read(0, 100_000).await.unwrap().concat();
     handle.release().await.unwrap();

@@ -18,6 +18,7 @@ mod ended;
 mod fake;
 mod faults;
 mod healed;
+mod late_answers;
 mod locks;
 mod network;
 mod replay;

@@ -9,7 +9,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-const COUNTERS: usize = 4096;
+const COUNTERS: usize = 16_384;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Counter {
@@ -64,6 +64,11 @@ impl Generations {
     /// Before a request about one thing is sent.
     pub fn note(&self, slot: usize) -> Noted {
         (self.counters[slot].running == 0).then_some(self.now)
+    }
+
+    /// Now, whatever is under way: to ask later about a thing that does not exist yet.
+    pub fn moment(&self) -> Noted {
+        Some(self.now)
     }
 
     /// It did not change since.

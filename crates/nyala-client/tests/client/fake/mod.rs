@@ -97,8 +97,8 @@ pub struct Inner {
     pub write_delay: Duration,
     /// How long commits of sizes, small files' content and changes of attributes are on their way.
     pub commit_delay: Duration,
-    /// Answers to those wait for this on their way.
-    pub hold_commits: Option<Arc<Notify>>,
+    /// Answers to these requests wait for this on their way.
+    pub hold_of: Option<(fn(&MetaOp) -> bool, Arc<Notify>)>,
     /// Answers to look-ups that bring content wait for this on their way.
     pub hold: Option<Arc<Notify>>,
     pub held: usize,
@@ -227,7 +227,7 @@ impl Cluster {
             storage: Storage::default(),
             write_delay: Duration::ZERO,
             commit_delay: Duration::ZERO,
-            hold_commits: None,
+            hold_of: None,
             hold: None,
             held: 0,
             map: map.clone(),
@@ -452,7 +452,8 @@ impl Cluster {
             let content = matches!(op, Some(MetaOp::Lookup { .. }))
                 && answer.as_ref().is_ok_and(|(body, _)| has_content(&Ok(body.clone())));
             let hold = inner.hold.clone().filter(|_| content);
-            let hold = hold.or_else(|| inner.hold_commits.clone().filter(|_| op.is_some_and(is_commit)));
+            let of = inner.hold_of.as_ref().filter(|(is_held, _)| op.is_some_and(is_held));
+            let hold = hold.or_else(|| of.map(|(_, hold)| hold.clone()));
             inner.held += usize::from(hold.is_some());
             hold
         };
@@ -475,7 +476,7 @@ fn lost(port: u16, reason: &str) -> Result<Frame, TransportError> {
     Err(TransportError::Disconnected { address: address(port), reason: reason.to_string() })
 }
 
-fn is_commit(op: &MetaOp) -> bool {
+pub fn is_commit(op: &MetaOp) -> bool {
     matches!(op, MetaOp::Commit(_) | MetaOp::SetAttr { .. } | MetaOp::PutInline(_))
 }
 
