@@ -16,6 +16,7 @@ pub mod crew;
 pub mod gang;
 pub mod ior;
 pub mod model;
+pub mod own;
 pub mod registers;
 pub mod shuffle;
 pub mod winners;
@@ -23,6 +24,7 @@ pub mod winners;
 /// What is to be typed.
 const USAGE: &str = "usage: nyala-e2e-coherence TEST ARGUMENTS DIR...
   model SEED STEPS DIR...                               random operations, each compared with a model
+  own SEED STEPS DIR...                                 several tasks at once, each with small files of its own
   registers STEPS small|large [ORDER] DIR...            no read is older than a write that had returned; ORDER is
                                                         turns (default) or together, with -others: of another mount
   winners ROUNDS DIR...                                 of those who make a name at once, one wins
@@ -38,6 +40,7 @@ pub fn main(args: &[String]) -> i32 {
         ["worker", test, rest @ ..] => worker(test, rest),
         [_] | [] => Err(USAGE.to_owned()),
         ["model", rest @ ..] => model::run(rest),
+        ["own", rest @ ..] => own::run(rest),
         ["registers", rest @ ..] => registers::run(rest),
         ["winners", rest @ ..] => winners::run(rest),
         ["appends", rest @ ..] => appends::run(rest),

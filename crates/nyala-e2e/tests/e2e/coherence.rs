@@ -56,6 +56,14 @@ fn e2e_coherence_every_operation_is_seen_at_once() {
 }
 
 #[test]
+fn e2e_coherence_small_files_of_tasks_at_once() {
+    let steps = steps(3_000, 100_000);
+    // A file that was linked right after its close was empty from then on, one in some hundred.
+    over(1, "own", &[&["own", "4", &steps], &["own", "6", &steps]]);
+    over(2, "shared", &[&["own", "7", &steps[..steps.len() - 1]]]);
+}
+
+#[test]
 fn e2e_coherence_one_wins_every_race_for_a_name() {
     over(3, "winners", &[&["winners", &steps(80, 2_000)]]);
 }
