@@ -239,12 +239,16 @@ impl FileOps {
         let inode = file.inode;
         let commit = Commit { inode, end: None, mtime, spilled: None, sync: false, close: false, allocated: None };
         let (op, bound) = (MetaOp::Commit(commit), Bound::new(inode, session));
+        let (generation, altered) = {
+            let state = file.state.lock();
+            (state.generation(), state.attrs().altered())
+        };
         let MetaReply::Attr(attr) = self.cluster.meta_bound("commit a hole", op, Want::NOTHING, bound).await?.reply
         else {
             return Err(unexpected_reply("commit a hole"));
         };
         let mut state = file.state.lock();
-        state.punched(&attr, self.ctx.now_ms());
+        state.punched(&attr, generation, altered, self.ctx.now_ms());
         Ok(())
     }
 

@@ -486,9 +486,14 @@ impl FileState {
         }
     }
 
-    /// A hole was punched, after which the server says that these are the attributes.
-    pub(crate) fn punched(&mut self, attr: &Attr, now_ms: u64) {
-        self.take_attr(attr, now_ms);
+    /// A hole was punched, after which the server says that these are the attributes. `generation` and `altered` (as for [`FileState::take_sent_attr`]) are
+    /// from when it was asked: writes may have been acknowledged since.
+    pub(crate) fn punched(&mut self, attr: &Attr, generation: u64, altered: u64, now_ms: u64) {
+        if generation == self.generation {
+            self.take_sent_attr(attr, altered, now_ms);
+        } else {
+            self.attrs.invalidate();
+        }
         self.generation += 1;
     }
 

@@ -13,6 +13,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
+const KEEP_SIZE: i32 = 1;
+const PUNCH_HOLE: i32 = 2;
 const CONTENT: &[u8] = &[7; 300];
 
 /// Begins a change whose answer is held up until the other one is told.
@@ -148,5 +150,25 @@ async fn who_makes_a_directory_does_not_undo_what_others_here_did_to_it_meanwhil
     hold.notify_one();
     made.await.unwrap().unwrap();
     assert_eq!(client.getattr(inode).await.unwrap().perm, 0o700);
+    cluster.check();
+}
+
+#[tokio::test]
+async fn a_hole_does_not_bring_back_the_size_from_before_what_was_written_meanwhile() {
+    let cluster = Cluster::new(107);
+    let client = cluster.client().await;
+    let file = make(&client, "file").await;
+    file.write(0, &vec![1; 200_000]).await.unwrap();
+    file.fsync(false).await.unwrap();
+    let punching = file.clone();
+    let is_hole = |op: &MetaOp| matches!(op, MetaOp::Commit(commit) if commit.end.is_none() && commit.mtime.is_some());
+    let punch = async move { punching.fallocate(PUNCH_HOLE | KEEP_SIZE, 0, 100_000).await };
+    let (punched, hold) = held(&cluster, is_hole, punch).await;
+    file.write(200_000, &vec![2; 100_000]).await.unwrap();
+    file.fsync(false).await.unwrap();
+    hold.notify_one();
+    punched.await.unwrap().unwrap();
+    assert_eq!(client.getattr(file.inode()).await.unwrap().size, 300_000);
+    assert_eq!(file.read(250_000, 100_000).await.unwrap().concat(), vec![2; 50_000]);
     cluster.check();
 }
