@@ -2,6 +2,7 @@
 
 //! What runs on the simulated kernel: a cluster, its clients, and the accidents that happen to them.
 
+pub mod cells;
 pub mod cluster;
 pub mod data_moves;
 pub mod disks;

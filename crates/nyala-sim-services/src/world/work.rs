@@ -4,41 +4,29 @@
 
 use super::errors::{is, tells_damage};
 use super::setup::{DIRS, FILES, OWNER, PLAIN, client_config};
-use super::{data_moves, names};
+use super::{cells, data_moves, names};
 use crate::check::append::{RECORD, word};
 use crate::check::exclusive::LATE;
 use crate::check::names::{NAMES, Op, Outcome};
 use crate::check::{ClientId, ledger};
 use crate::random::Random;
 use nyala_client::{Client, Error, FileHandle, OpenOptions};
-use nyala_wire::meta::{FileLock, LockKind, Rename, SetAttr};
+use nyala_wire::meta::{FileLock, LockKind, Rename};
 use nyala_wire::{ErrorCode, InodeId, Name};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// A file with cells: their number, their length and the distance between their beginnings.
-struct Kind {
-    name: &'static str,
-    cells: u32,
-    len: usize,
-    apart: u64,
-}
-
-const KINDS: [Kind; 3] = [
-    Kind { name: "small", cells: 4, len: 800, apart: 1000 },
-    Kind { name: "large", cells: 8, len: 6000, apart: 50_000 },
-    Kind { name: "wide", cells: 3, len: 100_000, apart: 110_000 },
-];
 /// Lengths of files that are replaced as a whole.
 const WHOLE: [usize; 2] = [640, 80_000];
 
 /// What clients do, each so often; the last one only in runs in which files' data is moved.
-const OPERATIONS: [(usize, &str); 13] = [
+const OPERATIONS: [(usize, &str); 14] = [
     (5, "write"),
     (4, "read"),
     (2, "sync"),
     (1, "truncate"),
+    (1, "link"),
     (2, "append"),
     (1, "read-log"),
     (1, "replace"),
@@ -115,10 +103,11 @@ impl Worker {
         let what = *self.random.pick(&all.collect::<Vec<_>>());
         ledger(|ledger| ledger.waits.begin(self.id, what, now()));
         let done = match what {
-            "write" => self.write(dir).await,
-            "read" => self.read(dir).await,
+            "write" => cells::write(self, dir).await,
+            "read" => cells::read(self, dir).await,
             "sync" => self.sync(dir).await,
-            "truncate" => self.truncate(dir).await,
+            "truncate" => cells::truncate(self, dir).await,
+            "link" => cells::link(self, dir).await,
             "append" => self.append(dir).await,
             "read-log" => self.read_log(dir).await,
             "replace" => self.replace(dir).await,
@@ -158,7 +147,7 @@ impl Worker {
         }
     }
 
-    async fn handle(&mut self, dir: usize, name: &'static str) -> Result<FileHandle, Error> {
+    pub(super) async fn handle(&mut self, dir: usize, name: &'static str) -> Result<FileHandle, Error> {
         if let Some(handle) = self.handles.get(&(dir, name)) {
             return Ok(handle.clone());
         }
@@ -167,49 +156,6 @@ impl Worker {
         let handle = self.client.open(inode, options).await?;
         self.handles.insert((dir, name), handle.clone());
         Ok(handle)
-    }
-
-    async fn write(&mut self, dir: usize) -> Done {
-        let kind = &KINDS[self.random.index(KINDS.len())];
-        let cell = self.random.index(kind.cells as usize) as u32;
-        let handle = self.handle(dir, kind.name).await?;
-        let file = (format!("{}/{}", DIRS[dir], kind.name), cell);
-        let stamp = ledger(|ledger| {
-            let now = ledger.tick();
-            ledger.registers.entry(file.clone()).or_default().begin(self.id, now, now);
-            now
-        });
-        tracing::debug!("client {}: writes {stamp} to {file:?}", self.id);
-        handle.write(u64::from(cell) * kind.apart, &stamp.to_le_bytes().repeat(kind.len / 8)).await?;
-        ledger(|ledger| {
-            let now = ledger.tick();
-            ledger.registers.entry(file).or_default().done(self.id, now);
-        });
-        Ok(())
-    }
-
-    async fn read(&mut self, dir: usize) -> Done {
-        let kind = &KINDS[self.random.index(KINDS.len())];
-        let cell = self.random.index(kind.cells as usize) as u32;
-        self.read_cell(dir, kind, cell).await
-    }
-
-    async fn read_cell(&mut self, dir: usize, kind: &Kind, cell: u32) -> Done {
-        let handle = self.handle(dir, kind.name).await?;
-        let file = (format!("{}/{}", DIRS[dir], kind.name), cell);
-        let from = ledger(|ledger| ledger.tick());
-        let mut bytes = handle.read(u64::from(cell) * kind.apart, kind.len).await?.concat();
-        bytes.resize(kind.len, 0);
-        let values: BTreeSet<u64> = bytes.chunks(8).map(word).collect();
-        tracing::debug!("client {}: reads {values:?} in {file:?} from {from} on", self.id);
-        ledger(|ledger| {
-            ledger.tick();
-            let register = ledger.registers.entry(file.clone()).or_default();
-            let wrong = values.iter().find_map(|value| register.judge(*value, from));
-            let wrong = wrong.map(|wrong| format!("client {} reads {file:?}: {wrong}", self.id));
-            ledger.found("nothing stale is read, what was synced is there", wrong);
-        });
-        Ok(())
     }
 
     async fn sync(&mut self, dir: usize) -> Done {
@@ -228,24 +174,6 @@ impl Worker {
                 ledger.appended.entry(file).or_default().synced(self.id, from);
             }
         });
-        Ok(())
-    }
-
-    async fn truncate(&mut self, dir: usize) -> Done {
-        let kind = &KINDS[self.random.index(KINDS.len())];
-        let handle = self.handle(dir, kind.name).await?;
-        let file = format!("{}/{}", DIRS[dir], kind.name);
-        let id = self.id;
-        tracing::debug!("client {id}: truncates {file}");
-        let each = |work: &dyn Fn(&mut crate::check::register::Register, u64)| {
-            ledger(|ledger| {
-                let now = ledger.tick();
-                (0..kind.cells).for_each(|cell| work(ledger.registers.entry((file.clone(), cell)).or_default(), now));
-            });
-        };
-        each(&|register, now| register.begin(id, 0, now));
-        self.client.setattr(handle.inode(), SetAttr { size: Some(0), ..SetAttr::default() }).await?;
-        each(&|register, now| register.done(id, now));
         Ok(())
     }
 
@@ -464,9 +392,9 @@ impl Worker {
     /// Reads everything once.
     pub async fn look_at_all(mut self) -> Done {
         for (dir, name) in DIRS.iter().enumerate() {
-            for kind in &KINDS {
+            for kind in &cells::KINDS {
                 for cell in 0..kind.cells {
-                    let seen = self.read_cell(dir, kind, cell).await;
+                    let seen = cells::read_cell(&mut self, dir, kind, cell).await;
                     self.unless_damaged(dir, kind.name, seen).await?;
                 }
             }
