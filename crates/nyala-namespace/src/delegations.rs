@@ -10,13 +10,14 @@
 //! ([`Delegations::confirm`]); in a primary that has everything the one before answered for, as holding what there is in the slots that
 //! the tables name ([`crate::held_slots`]). A client that lies there keeps others out of files, as it could by asking for delegations.
 
+use crate::delegated::{Delegated, Holder, QueuedOperation, Revoking, leaves};
 use crate::held_slots::{HeldSlots, MayHold};
 pub use crate::need::Need;
 use crate::recalls::{Recalls, Unanswered};
 use crate::sharded_map::ShardedMap;
 use nyala_wire::meta::{DelegationMode, MAX_DELEGATIONS, Returned, Revocation};
 use nyala_wire::{InodeId, SessionId, Slot};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 /// A recall that is not answered is repeated after so long.
 const AGAIN_MS: u64 = 3_000;
@@ -26,59 +27,6 @@ const CONTENTION_MS: u64 = 1_000;
 const CONTENTION: u8 = 3;
 /// Most delegations of all clients together; beyond, nobody is given more.
 const MAX_HELD: usize = 4_000_000;
-
-fn leaves(need: Need, holder: &Holder, session: SessionId) -> Option<DelegationMode> {
-    if holder.session == session { need.leaves_own(holder.mode) } else { need.leaves(holder.mode) }
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Revoking {
-    keep: DelegationMode,
-    seq: u64,
-    said_ms: Option<u64>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Holder {
-    session: SessionId,
-    mode: DelegationMode,
-    /// Number of the last grant.
-    seq: u64,
-    revoking: Option<Revoking>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct QueuedOperation {
-    ticket: u64,
-    session: SessionId,
-    /// Its session cannot let go before this operation is answered.
-    pinned: bool,
-}
-
-#[derive(Debug, Default)]
-struct Delegated {
-    holders: Vec<Holder>,
-    /// Operations that wait for holders to let go, in order of arrival. While there are any, nothing is given in passing.
-    waiting: VecDeque<QueuedOperation>,
-    /// Moves the inline content to storage without an exclusive delegation: nobody else gets one meanwhile.
-    mover: Option<SessionId>,
-    conflicts: u8,
-    conflict_ms: u64,
-}
-
-impl Delegated {
-    fn is_moved_by_another(&self, session: SessionId, need: Need) -> bool {
-        need == Need::Grant(DelegationMode::Exclusive) && self.mover.is_some_and(|mover| mover != session)
-    }
-
-    fn is_used(&self) -> bool {
-        !self.holders.is_empty() || self.mover.is_some()
-    }
-
-    fn is_idle(&self) -> bool {
-        self.holders.is_empty() && self.waiting.is_empty() && self.mover.is_none()
-    }
-}
 
 /// A place in the queue of an inode; to be given back with [`Delegations::leave`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,8 +95,12 @@ impl Delegations {
             self.claim(*inode, session);
         }
         for one in kept {
-            // Number 0, as whatever number of the earlier run it is returned with has to count.
-            self.insist(one.inode, session, one.keep, 0);
+            // Who has not confirmed yet is not in its way: it was given. Number 0, as whatever number of the earlier run it is returned with has to count.
+            let others =
+                self.inodes.get(one.inode).is_some_and(|entry| entry.is_in_the_way(session, Need::Grant(one.keep)));
+            if one.keep != DelegationMode::None && !others {
+                self.hold(one.inode, session, one.keep, 0);
+            }
         }
         self.unconfirmed.is_empty()
     }
@@ -209,10 +161,7 @@ impl Delegations {
     /// Whether [`Delegations::clear`] would find somebody in the way, without telling anybody.
     pub fn in_the_way(&self, inode: InodeId, session: SessionId, need: Need) -> bool {
         self.is_unknown(inode, session, need)
-            || self.inodes.get(inode).is_some_and(|entry| {
-                let stands = |holder: &Holder| leaves(need, holder, session).is_some();
-                entry.is_moved_by_another(session, need) || entry.holders.iter().any(stands)
-            })
+            || self.inodes.get(inode).is_some_and(|entry| entry.is_in_the_way(session, need))
     }
 
     /// Queues for an inode; `pinned`: the session cannot let go of it before it is answered.
@@ -326,9 +275,14 @@ impl Delegations {
 
     /// The same for one whose turn it is.
     pub fn insist(&mut self, inode: InodeId, session: SessionId, mode: DelegationMode, seq: u64) -> DelegationMode {
-        if self.in_the_way(inode, session, Need::Grant(mode)) || mode == DelegationMode::None {
-            return DelegationMode::None;
+        let is_full = self.held >= MAX_HELD && self.mode(inode, session) == DelegationMode::None;
+        match is_full || mode == DelegationMode::None || self.in_the_way(inode, session, Need::Grant(mode)) {
+            true => DelegationMode::None,
+            false => self.hold(inode, session, mode, seq),
         }
+    }
+
+    fn hold(&mut self, inode: InodeId, session: SessionId, mode: DelegationMode, seq: u64) -> DelegationMode {
         let entry = self.inodes.or_default(inode);
         match entry.holders.iter_mut().find(|holder| holder.session == session) {
             Some(holder) if holder.revoking.is_some() => DelegationMode::None,
@@ -338,7 +292,6 @@ impl Delegations {
                 self.slots.raise(session, inode.slot(), holder.mode);
                 holder.mode
             }
-            None if self.held >= MAX_HELD => DelegationMode::None,
             None => {
                 entry.holders.push(Holder { session, mode, seq, revoking: None });
                 self.held += 1;
@@ -350,8 +303,8 @@ impl Delegations {
 
     /// What a session has.
     pub fn mode(&self, inode: InodeId, session: SessionId) -> DelegationMode {
-        let holder = self.inodes.get(inode).and_then(|e| e.holders.iter().find(|h| h.session == session));
-        holder.map_or(DelegationMode::None, |holder| holder.mode)
+        let mut of = self.inodes.get(inode).into_iter().flat_map(|entry| &entry.holders);
+        of.find(|holder| holder.session == session).map_or(DelegationMode::None, |holder| holder.mode)
     }
 
     /// The session here of the client that has this session elsewhere, if it holds the inode: a client has another one with each server.

@@ -12,6 +12,7 @@ pub mod acl;
 pub mod change;
 pub mod damage;
 pub mod deadlock;
+mod delegated;
 pub mod delegations;
 pub mod doubts;
 pub mod facts;

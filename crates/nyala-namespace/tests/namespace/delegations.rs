@@ -337,6 +337,24 @@ fn what_a_client_cannot_let_go_of_after_a_restart_stays_its_own_and_keeps_nobody
 }
 
 #[test]
+fn what_a_client_keeps_after_a_restart_is_its_own_though_others_have_not_said_yet_what_they_have() {
+    let (a, b, c, inode) = (SessionId(1), SessionId(2), SessionId(3), InodeId(9));
+    let mut delegations = recovering([a, b]);
+    let kept = Returned { inode, keep: DelegationMode::Exclusive, seq: 7_000, open: false };
+    assert!(!delegations.confirm(a, &[kept], &[]));
+    assert_eq!(delegations.mode(inode, a), DelegationMode::Exclusive);
+    assert!(delegations.confirm(b, &[], &[]));
+    for other in [b, c] {
+        assert!(!delegations.clear(inode, other, Need::Read, 0), "what was written under it is not there yet");
+    }
+    assert_eq!(delegations.used_in(inode.slot()), [inode]);
+    // Nobody had the same before: whoever says it second is not believed.
+    let mut delegations = recovering([a, b]);
+    assert!(!delegations.confirm(a, &[kept], &[]) && delegations.confirm(b, &[kept], &[]));
+    assert_eq!(delegations.mode(inode, b), DelegationMode::None);
+}
+
+#[test]
 fn pinned_operations_that_wait_for_each_other_go_one_by_one() {
     let (a, b, c) = (SessionId(1), SessionId(2), SessionId(3));
     let inode = InodeId(9);
