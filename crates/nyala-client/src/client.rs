@@ -9,7 +9,6 @@ use crate::file::encode;
 use crate::file::encoding::{Encoded, Encoding};
 use crate::file::handle::FileHandle;
 use crate::file::move_data;
-use crate::file::move_purpose::Purpose;
 use crate::listener::CacheListener;
 use crate::maintenance::thread;
 use crate::namespace::lookup::name;
@@ -392,12 +391,9 @@ impl Client {
     }
 
     /// Moves a file's data to other targets: its inode, names, times and content stay. `moved` hears how many bytes are copied. AGAIN if
-    /// another client has the file open, or asks for it meanwhile: then nothing is changed.
+    /// somebody has the file open, here or elsewhere, or asks for it meanwhile: then nothing is changed.
     pub async fn move_data(&self, inode: InodeId, to: &Destination, moved: impl Fn(u64)) -> Result<(u64, Layout)> {
-        let handle = self.open(inode, OpenOptions::default()).await?;
-        let done = move_data::move_data(&self.core.ops, handle.file(), to, Purpose::Migrate, &moved).await;
-        handle.release().await?;
-        done
+        move_data::migrate(&self.core.ops, inode, to, &moved).await
     }
 
     /// Encodes a file that nobody has open, if there is something to do. `moved` hears how many bytes are copied. AGAIN if somebody has it

@@ -40,8 +40,8 @@ async fn encode_file(ops: &Arc<FileOps>, file: &Arc<File>, wanted: &Encoding, mo
     let _locked = file.encode_lock.to_encode().await;
     let info = ops.cluster.fetch_file_info(file.inode).await?;
     let layout = &info.layout;
-    let purpose = if layout.encoded().is_some() { Purpose::Repair } else { Purpose::Encode };
-    if purpose == Purpose::Encode && file.state.lock().open().handles() > 0 {
+    let purpose = if layout.encoded().is_some() { Purpose::Repair } else { Purpose::Move };
+    if purpose == Purpose::Move && file.state.lock().open().handles() > 0 {
         return Err(in_use());
     }
     let Some(code) = wanted.code.or(layout.code) else { return Ok(None) };

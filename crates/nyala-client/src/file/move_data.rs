@@ -3,7 +3,8 @@
 //! Moving a file's data to other targets, while its inode, names and content stay.
 //!
 //! **Failure model.** Everything happens under one exclusive delegation, which is held from before the first byte is read until the
-//! metadata server has answered: nobody else writes meanwhile, and a session that ended on the way moves nothing, as every step is
+//! metadata server has answered: no other client writes meanwhile. Nor does a program of this client, or another move: they wait for the file's
+//! `encode_lock`, which a move gives up when it sees them, or have the file open, which it refuses to begin with. And a session that ended on the way moves nothing, as every step is
 //! bound to it (`rpc::bound`). Whoever wants the file has it recalled: the move is then given up, and can be made again. The copy is on
 //! the disks of its targets before metadata hears of it, and a target that lost power since it took a piece says so
 //! (`WriteVerifier`). What an earlier attempt left in chunk files of the same names is cut first. What this attempt leaves when it fails
@@ -29,8 +30,35 @@ use std::sync::Arc;
 /// With these a metadata server says that it has not moved it.
 const REFUSED: [ErrorCode; 3] = [ErrorCode::AGAIN, ErrorCode::STALE, ErrorCode::INVALID];
 
-/// Moves a file's data; `moved` hears how many bytes were copied, as they are. Returns how many, and the layout of now.
-pub(crate) async fn move_data(
+/// Moves the data of a file that nobody has open here; `moved` hears how many bytes were copied, as they are. Returns how many, and the layout of now.
+pub(crate) async fn migrate(
+    ops: &Arc<FileOps>,
+    inode: InodeId,
+    to: &Destination,
+    moved: &impl Fn(u64),
+) -> Result<(u64, Layout)> {
+    let file = ops.files.acquire(inode);
+    let done = migrate_file(ops, &file, to, moved).await;
+    ops.files.release(&file);
+    done
+}
+
+async fn migrate_file(
+    ops: &Arc<FileOps>,
+    file: &Arc<File>,
+    to: &Destination,
+    moved: &impl Fn(u64),
+) -> Result<(u64, Layout)> {
+    let _locked = file.encode_lock.to_encode().await;
+    // Whoever opens it from now on waits for the lock, and is seen.
+    if file.state.lock().open().handles() > 0 {
+        return Err(in_use());
+    }
+    move_data(ops, file, to, Purpose::Move, moved).await
+}
+
+/// Moves a file's data, for who has its lock of who moves it.
+pub(super) async fn move_data(
     ops: &Arc<FileOps>,
     file: &Arc<File>,
     to: &Destination,

@@ -15,11 +15,9 @@ use std::time::{Duration, Instant};
 /// What a move is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// An administrator's; it yields to whoever asks for the file.
-    Migrate,
-    /// The same, and for handles of this client.
-    Encode,
-    /// The same, and for those of this client that are about to change the file: it is encoded already, and others may read it.
+    /// An administrator's, or to encode the file: it yields to whoever asks for it, and to whoever has it open here or is about to change it.
+    Move,
+    /// To encode one again that is encoded already: others may have it open and read it, here too.
     Repair,
     /// Somebody here is about to write: those who ask wait for it, for a while.
     Write,
@@ -43,9 +41,9 @@ impl Yielding {
     /// Refuses to go on where others want the file.
     pub(super) fn check(&self, ops: &FileOps, file: &File) -> Result<()> {
         let wanted = match self.purpose {
-            Purpose::Encode => file.encode_lock.is_wanted() || file.state.lock().open().handles() > 0,
+            Purpose::Move => file.encode_lock.is_wanted() || file.state.lock().open().handles() > 0,
             Purpose::Repair => file.encode_lock.is_wanted(),
-            Purpose::Migrate | Purpose::Write => false,
+            Purpose::Write => false,
         };
         let asked = ops.delegations.lock(file.inode).is_going(file.inode);
         let since = {

@@ -6,7 +6,7 @@
 //! anybody is there. Members of mirror groups are replaced by management.
 //!
 //! **Failure model.** This client may end, or lose contact, at any moment: a file is moved whole or not at all ([`crate::file::move_data`]), and another client
-//! begins anew from the list a minute later. A file that others have open stays until a later pass, by whichever client; so does one of
+//! begins anew from the list a minute later. A file that somebody has open, here or elsewhere, stays until a later pass, by whichever client; so does one of
 //! which not all can be read, which is named in the log. The target may go away, or be taken to be well again: the map is looked at before
 //! each file. Where no other target has room, everything stays where it is.
 
@@ -14,8 +14,7 @@ use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::file::encode::encode;
 use crate::file::encoding::Encoding;
-use crate::file::move_data::move_data;
-use crate::file::move_purpose::Purpose;
+use crate::file::move_data::migrate;
 use crate::maintenance::logic::evacuation::{Departure, departure, failing, has_room};
 use nyala_wire::storage::ChunkFileId;
 use nyala_wire::{ErrorCode, InodeId, TargetId};
@@ -124,11 +123,6 @@ async fn move_away(core: &Arc<Core>, inode: InodeId, target: TargetId) -> Result
             let wanted = Encoding { again: true, avoid, moves: Some(info.layout.moves), code: None };
             Ok(encode(&core.ops, inode, &wanted, &|_| {}).await?.is_some())
         }
-        Some(Departure::Move(to)) => {
-            let file = core.files.acquire(inode);
-            let moved = move_data(&core.ops, &file, &to, Purpose::Migrate, &|_| {}).await;
-            core.files.release(&file);
-            moved.map(|_| true)
-        }
+        Some(Departure::Move(to)) => migrate(&core.ops, inode, &to, &|_| {}).await.map(|_| true),
     }
 }

@@ -12,7 +12,7 @@ use nyala_wire::{ErrorCode, InodeId, Pattern, StripePattern};
 use std::time::Duration;
 
 /// So long a write is on its way.
-const SLOW: Duration = Duration::from_millis(200);
+pub const SLOW: Duration = Duration::from_millis(200);
 
 /// A file whose data is on its way to where it will be encoded.
 async fn being_encoded(cluster: &Cluster, client: &Client, name: &str, seed: u8) -> InodeId {

@@ -20,6 +20,7 @@ mod faults;
 mod healed;
 mod late_answers;
 mod locks;
+mod moves_meet;
 mod network;
 mod replay;
 mod waits;
