@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::rpc::deadline::{Deadline, within};
 use crate::rpc::session_close::close_session;
 use crate::writeback::flush::Flush;
+use nyala_wire::meta::MetaOp;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,14 +38,15 @@ impl Core {
         }
         result = result.and(self.writeback.sync_forgotten().await);
         for target in self.cluster.maps.view().map.metadata_servers() {
-            let synced = self.cluster.meta_at("sync metadata", nyala_wire::meta::MetaOp::Sync, target).await;
+            let synced = self.cluster.meta_at("sync metadata", MetaOp::Sync, target).await;
             result = result.and(synced.map(drop));
         }
         result?;
         self.cluster.confirm_all().await
     }
 
-    /// Everything goes out and is closed; then nothing works any more. What has not gone out when a call would have to end is
+    /// Everything goes out, is closed and on disk, as after a local file system's unmount: nobody is there afterwards to say again what a server that loses
+    /// power has lost. Then nothing works any more. What has not gone out when a call would have to end is
     /// lost, and said to be.
     pub(crate) async fn shut_down(self: &Arc<Core>) -> Result<()> {
         let deadline = Deadline::of_call(&self.ctx);
@@ -70,19 +72,30 @@ impl Core {
         let mut result = Ok(());
         self.writeback.send_all_deferred().await;
         for file in self.files.all() {
-            let (known, close) = {
+            let (known, close, sync) = {
                 let state = file.state.lock();
-                (state.is_known(), state.open().is_registered())
+                (state.is_known(), state.open().is_registered(), !state.is_clean() || state.unsynced().has_own())
             };
             if known {
                 let flushed = match file.pass_gate(&self.ctx).await {
-                    Ok(_gate) => self.writeback.flush(&file, Flush { close, ..Flush::default() }).await,
+                    Ok(_gate) => self.writeback.flush(&file, Flush { close, sync, ..Flush::default() }).await,
                     Err(error) => Err(error),
                 };
                 result = result.and(flushed);
             }
         }
         self.ctx.settle().await;
-        result
+        result.and(self.sync_what_is_left().await)
+    }
+
+    /// What was acknowledged and may not be on disk yet: of files that are forgotten here, and names. Servers where there is nothing are not asked.
+    async fn sync_what_is_left(self: &Arc<Core>) -> Result<()> {
+        self.writeback.sync_forgotten().await?;
+        for session in self.cluster.all_sessions() {
+            if session.has_unsynced() {
+                self.cluster.meta_at("sync metadata", MetaOp::Sync, session.target).await?;
+            }
+        }
+        self.cluster.confirm_all().await
     }
 }

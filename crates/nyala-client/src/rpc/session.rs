@@ -109,6 +109,11 @@ impl Session {
         work(&mut self.replay_log.lock())
     }
 
+    /// Whether the server has acknowledged something that it would lose with its power.
+    pub(crate) fn has_unsynced(&self) -> bool {
+        self.with_replay_log(|log| !log.is_empty())
+    }
+
     pub(crate) fn boot(&self) -> u64 {
         self.boot.load(Ordering::Acquire)
     }
