@@ -27,8 +27,20 @@ use waits::Waits;
 
 /// A moment: the number of things that clients have said before it.
 pub type Moment = u64;
-/// A client's life: one that is killed and starts again is another.
+/// A client's life, by the number of its first program: one that is killed and starts again is another. And a program of it, which does one thing after
+/// the other.
 pub type ClientId = u32;
+/// Programs that a client may have.
+pub const PROGRAMS: ClientId = 2;
+
+/// The client of a program.
+fn client_of(program: ClientId) -> ClientId {
+    program / PROGRAMS * PROGRAMS
+}
+
+fn programs_of(client: ClientId) -> impl Iterator<Item = ClientId> {
+    (0..PROGRAMS).map(move |program| client + program)
+}
 
 /// The invariant of what is looked for.
 const SUSPECTED: &str = "suspected";
@@ -111,28 +123,47 @@ impl Ledger {
         *next - 1
     }
 
-    /// A client is gone, or was told that it has lost what it had not synced.
-    pub fn lost(&mut self, client: ClientId, at: u64) {
+    /// A client is gone.
+    pub fn gone(&mut self, client: ClientId, at: u64) {
+        for program in programs_of(client) {
+            self.lost(program, at);
+            self.waits.end(program);
+        }
+    }
+
+    /// A program was told that it has lost what it had not synced. What the others of its client have not may be lost as well.
+    pub fn told_of_loss(&mut self, program: ClientId, at: u64) {
+        self.lost(program, at);
+        for other in programs_of(client_of(program)).filter(|other| *other != program) {
+            self.may_be_fenced(other);
+            self.exclusive.lost(other, at);
+            self.leaves(other);
+        }
+    }
+
+    fn lost(&mut self, program: ClientId, at: u64) {
         let now = self.tick();
-        self.registers.values_mut().for_each(|register| register.lost(client, now));
-        self.appended.values_mut().for_each(|appended| appended.lost(Some(client)));
-        self.exclusive.lost(client, at);
-        self.names.values_mut().for_each(|names| names.gone(client, at + exclusive::LATE));
+        self.registers.values_mut().for_each(|register| register.lost(program, now));
+        self.appended.values_mut().for_each(|appended| appended.lost(Some(program)));
+        self.exclusive.lost(program, at);
+        self.names.values_mut().for_each(|names| names.gone(program, at + exclusive::LATE));
         if self.said_again.is_gone(at) {
             self.rests_on_what_is_lost(at);
         }
-        self.leaves(client);
+        self.leaves(program);
     }
 
     /// A client may lose its sessions and locks until then, and not know it.
     pub fn away(&mut self, client: ClientId, now: u64, until: u64) {
-        self.leaves(client);
         let doubt = self.doubts.entry(client).or_default();
         *doubt = until.max(*doubt);
         if self.said_again.may_be_gone(now) {
             self.rests_on_what_is_lost(now);
         }
-        self.may_be_fenced(client);
+        for program in programs_of(client) {
+            self.leaves(program);
+            self.may_be_fenced(program);
+        }
     }
 
     /// A client is back earlier than was said.
@@ -141,8 +172,8 @@ impl Ledger {
     }
 
     /// It has no lock any more, or may have none.
-    fn leaves(&mut self, client: ClientId) {
-        self.inside.values_mut().for_each(|inside| inside.leave(client));
+    fn leaves(&mut self, program: ClientId) {
+        self.inside.values_mut().for_each(|inside| inside.leave(program));
     }
 
     /// All that is not synced until then may be lost: a disk fails.
@@ -154,26 +185,26 @@ impl Ledger {
         self.names.values_mut().for_each(|names| names.shake(until));
     }
 
-    /// Whether what a client does now is in doubt.
-    pub fn is_in_doubt(&self, client: ClientId, now: u64) -> bool {
-        [0, client].iter().any(|client| self.doubts.get(client).is_some_and(|until| *until > now))
+    /// Whether what a program does now is in doubt.
+    pub fn is_in_doubt(&self, program: ClientId, now: u64) -> bool {
+        [0, client_of(program)].iter().any(|client| self.doubts.get(client).is_some_and(|until| *until > now))
     }
 
-    /// What a client has done just now is in doubt, if anything of it is.
-    pub fn doubt(&mut self, client: ClientId, now: u64) {
-        if !self.is_in_doubt(client, now) {
+    /// What a program has done just now is in doubt, if anything of its client is.
+    pub fn doubt(&mut self, program: ClientId, now: u64) {
+        if !self.is_in_doubt(program, now) {
             return;
         }
-        match self.doubts.get(&client) {
-            Some(until) if *until > now => self.may_be_fenced(client),
-            _ => self.may_be_lost(Some(client)),
+        match self.doubts.get(&client_of(program)) {
+            Some(until) if *until > now => self.may_be_fenced(program),
+            _ => self.may_be_lost(Some(program)),
         }
-        self.leaves(client);
+        self.leaves(program);
     }
 
-    fn may_be_fenced(&mut self, client: ClientId) {
-        self.registers.values_mut().for_each(|register| register.may_be_fenced(client));
-        self.appended.values_mut().for_each(|appended| appended.lost(Some(client)));
+    fn may_be_fenced(&mut self, program: ClientId) {
+        self.registers.values_mut().for_each(|register| register.may_be_fenced(program));
+        self.appended.values_mut().for_each(|appended| appended.lost(Some(program)));
     }
 
     fn may_be_lost(&mut self, client: Option<ClientId>) {

@@ -10,7 +10,7 @@ use super::moves;
 use super::setup;
 use super::trip::{self, Trip};
 use super::work::Worker;
-use crate::check::{self, ClientId, ledger, mirrors};
+use crate::check::{self, ClientId, PROGRAMS, ledger, mirrors};
 use crate::environment::happens;
 use crate::kernel::clock::{self, SECOND};
 use crate::kernel::process::{self, MachineId, Pid};
@@ -71,6 +71,8 @@ struct World {
     kinds: Kinds,
     random: Random,
     next_client: ClientId,
+    /// Clients have several programs each.
+    has_programs: bool,
     ended: Vec<(usize, Nanos)>,
     well_since: Nanos,
     /// The administrator's process, in runs in which slots move.
@@ -94,6 +96,7 @@ pub fn run(plan: Plan) {
     let coded = happens("SIM_CODED", || false);
     ledger(|ledger| ledger.data_moves.are_made = (data_moves || coded) && plan.trip.is_none());
     ledger(|ledger| ledger.data_moves.are_coded = coded);
+    let has_programs = happens("SIM_PROGRAMS", || Random::new(plan.seed ^ 0x9706).one_in(2));
     let kinds = Kinds::of(&mut Random::new(plan.seed ^ 0xfa17));
     if kinds.flips && plan.faults {
         cluster.scrub_interval = SCRUB;
@@ -106,7 +109,8 @@ pub fn run(plan: Plan) {
         without: Arc::new(plan.without),
         kinds,
         random,
-        next_client: 1,
+        next_client: PROGRAMS,
+        has_programs,
         ended: Vec::new(),
         well_since: 0,
         administrator: None,
@@ -139,26 +143,32 @@ pub fn run(plan: Plan) {
 impl World {
     fn start_client(&mut self, machine: MachineId) {
         let id = self.next_client;
-        self.next_client += 1;
+        self.next_client += PROGRAMS;
         let (mgmt, random) = (self.cluster.mgmt.clone(), self.random.fork());
         let place = self.places.iter().position(|place| *place == machine).unwrap_or(0) as u64;
         if !self.without.has_client(place) {
             return;
         }
-        let without = self.without.clone();
+        let (without, has_programs) = (self.without.clone(), self.has_programs);
         let work = move || {
             let has = |number| without.has_operation(place, number);
             let done = block_on(async {
-                Worker::begin(id, &mgmt, random)
-                    .await
-                    .map_err(|error| error.to_string())?
-                    .run(place, OPERATIONS, has)
-                    .await
-                    .map_err(|error| error.to_string())
+                let mut first = Worker::begin(id, &mgmt, random).await?;
+                let mut other = has_programs.then(|| first.other_program());
+                let others = async {
+                    if let Some(other) = &mut other {
+                        other.run(place, OPERATIONS, has).await;
+                    }
+                };
+                tokio::join!(first.run(place, OPERATIONS, has), others);
+                first.end().await
             });
             if let Err(error) = done {
                 tracing::info!("client {id} ends with: {error}");
-                ledger(|ledger| ledger.count("a client ended with an error"));
+                ledger(|ledger| {
+                    ledger.count("a client ended with an error");
+                    ledger.gone(id, now());
+                });
             }
             process::exit(0);
         };

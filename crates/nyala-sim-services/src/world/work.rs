@@ -69,9 +69,22 @@ impl Worker {
         Ok(Worker { id, client, random, dirs, handles: BTreeMap::new(), seen: BTreeMap::new() })
     }
 
-    /// As many operations as are left of so many at its place, and the end. Those are left out that there is not to be; each has chance of its own,
+    /// Another program of the same client.
+    pub fn other_program(&mut self) -> Worker {
+        let (client, dirs) = (self.client.clone(), self.dirs.clone());
+        Worker {
+            id: self.id + 1,
+            client,
+            random: self.random.fork(),
+            dirs,
+            handles: BTreeMap::new(),
+            seen: BTreeMap::new(),
+        }
+    }
+
+    /// As many operations as are left of so many at its place. Those are left out that there is not to be; each has chance of its own,
     /// so that the others are what they are without it.
-    pub async fn run(mut self, place: u64, operations: u64, has: impl Fn(u64) -> bool) -> Done {
+    pub async fn run(&mut self, place: u64, operations: u64, has: impl Fn(u64) -> bool) {
         loop {
             let number = ledger(|ledger| ledger.next_operation(place));
             if number >= operations {
@@ -85,6 +98,10 @@ impl Worker {
             self.random = after;
         }
         self.close_all().await;
+    }
+
+    /// The client ends, once all its programs have.
+    pub async fn end(self) -> Done {
         self.client.shutdown().await
     }
 
@@ -141,7 +158,7 @@ impl Worker {
                     ledger.told_of_damage(&format!("client {}: {what}: {error}", self.id), now());
                 }
                 ledger.count(&format!("{what} failed: {}", error.code()));
-                ledger.lost(self.id, now());
+                ledger.told_of_loss(self.id, now());
             });
             self.handles.clear();
         }

@@ -372,8 +372,7 @@ impl Faults {
             let at = now();
             ledger(|ledger| {
                 ledger.count("fault: client is killed");
-                ledger.lost(client.id, at);
-                ledger.waits.end(client.id);
+                ledger.gone(client.id, at);
             });
             self.to_restart.push(client.machine);
         }
