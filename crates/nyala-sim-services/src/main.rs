@@ -11,6 +11,7 @@
 //! SIM_DATA_MOVES=1 has clients move files' data to other targets in every run, SIM_DATA_MOVES=0 in none, in place of a quarter of them
 //! SIM_CODED=1 has some of these moves encode the data, so that clients move it back whenever they write to it, in none without it
 //! SIM_FLIPS, SIM_FULL and SIM_CLOCKS (1: in every run that may have them, 0: in none, else in a third): bits flip on disks, disks are full for a while, clocks run apart
+//! SIM_PROGRAMS=1 has two programs on each client in every run, SIM_PROGRAMS=0 in none, in place of half of them
 //! SIM_SYNC_CUTS=1 has power fail right after clients were told that something is synced, too
 //! ```
 

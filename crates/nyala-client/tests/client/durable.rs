@@ -392,3 +392,23 @@ async fn a_metadata_server_that_restarts_with_all_it_had_makes_no_sync_fail() {
         within(client.sync_all()).await.unwrap();
     }
 }
+
+#[tokio::test]
+async fn what_a_client_was_told_is_on_disk_when_it_has_ended() {
+    let (cluster, one, two) = two(231).await;
+    let small = make(&one, "small").await;
+    small.write(0, b"content").await.unwrap();
+    small.release().await.unwrap();
+    let striped = written(&one).await;
+    let inode = striped.inode();
+    striped.release().await.unwrap();
+    one.mkdir(ROOT, b"dir", 0o755, Owner::default()).await.unwrap();
+    assert!(unsynced(&cluster) > 0, "nobody has synced it yet");
+    within(one.shutdown()).await.unwrap();
+    assert_eq!(unsynced(&cluster), 0);
+    cluster.meta_loses_power();
+    assert_eq!(within(two.lookup(ROOT, b"small")).await.unwrap().size, 7);
+    assert!(within(two.lookup(ROOT, b"dir")).await.is_ok());
+    assert!(within(two.getattr(inode)).await.unwrap().size > 0);
+    cluster.check();
+}
