@@ -193,8 +193,8 @@ impl FileState {
         self.attrs.take(attr, now_ms);
     }
 
-    /// Takes in the answer to something that was sent of the file in the background, after so many changes of attributes: another may have overtaken it here.
-    /// The server's ctime never goes back, so it says too which is older; then neither is believed for long.
+    /// Takes in the answer to something that was sent of the file in the background, after so many changes of attributes: another may have overtaken it
+    /// here. The server's ctime never goes back, so it says too which is older; then neither is believed for long.
     pub(crate) fn take_sent_attr(&mut self, attr: &Attr, altered: u64, now_ms: u64) {
         if altered != self.attrs.altered() || self.attrs.known().is_some_and(|known| known.ctime > attr.ctime) {
             self.attrs.invalidate();
@@ -486,14 +486,9 @@ impl FileState {
         }
     }
 
-    /// A hole was punched, after which the server says that these are the attributes. `generation` and `altered` (as for [`FileState::take_sent_attr`]) are
-    /// from when it was asked: writes may have been acknowledged since.
+    /// A hole was punched; the attributes since, asked for at `generation` and `altered` ([`FileState::take_sent_attr`]): writes may be acknowledged since.
     pub(crate) fn punched(&mut self, attr: &Attr, generation: u64, altered: u64, now_ms: u64) {
-        if generation == self.generation {
-            self.take_sent_attr(attr, altered, now_ms);
-        } else {
-            self.attrs.invalidate();
-        }
+        self.take_sent_attr(attr, if generation == self.generation { altered } else { u64::MAX }, now_ms);
         self.generation += 1;
     }
 

@@ -98,7 +98,7 @@ pub struct Inner {
     /// How long commits of sizes, small files' content and changes of attributes are on their way.
     pub commit_delay: Duration,
     /// Answers to these requests wait for this on their way.
-    pub hold_of: Option<(fn(&MetaOp) -> bool, Arc<Notify>)>,
+    pub hold_of: Option<(Predicate, Arc<Notify>)>,
     /// Answers to look-ups that bring content wait for this on their way.
     pub hold: Option<Arc<Notify>>,
     pub held: usize,
@@ -475,6 +475,9 @@ fn of_group(request: Request) -> Request {
 fn lost(port: u16, reason: &str) -> Result<Frame, TransportError> {
     Err(TransportError::Disconnected { address: address(port), reason: reason.to_string() })
 }
+
+/// Which requests are meant.
+pub type Predicate = fn(&MetaOp) -> bool;
 
 pub fn is_commit(op: &MetaOp) -> bool {
     matches!(op, MetaOp::Commit(_) | MetaOp::SetAttr { .. } | MetaOp::PutInline(_))

@@ -80,8 +80,8 @@ impl<'a> Task<'a> {
     /// Does something, and says what was wrong.
     pub fn step(&mut self, step: u64) -> std::result::Result<(), String> {
         let (burst, room) = (step % ROUND < ROUND / 2, self.files.len() < MOST_FILES);
-        let makes =
-            self.files.len() < FEWEST_FILES || room && if burst { step % 2 == 0 } else { self.random.index(4) == 0 };
+        let makes = self.files.len() < FEWEST_FILES
+            || room && if burst { step.is_multiple_of(2) } else { self.random.index(4) == 0 };
         let did = if makes {
             self.make(step).map(|()| "a file was made".to_owned())
         } else if burst {

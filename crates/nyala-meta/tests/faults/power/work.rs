@@ -154,6 +154,9 @@ impl Worker {
     /// To both targets, to one, or away from one. All of the file is on disk then, and where its data is.
     async fn move_data(&mut self) {
         let (handle, file) = self.open(NAMES[0]).await;
+        let inode = handle.inode();
+        // Nobody has it open while it is moved.
+        handle.release().await.unwrap();
         let usual = self.client.map().settings.default_pattern;
         let (num_targets, avoid) = match self.history.0.len() % 3 {
             0 => (2, Vec::new()),
@@ -161,9 +164,8 @@ impl Worker {
             _ => (1, vec![STORAGE[self.history.0.len() % 2]]),
         };
         let to = Destination { pattern: StripePattern { num_targets, ..usual }, avoid };
-        let (_, now) = self.client.move_data(handle.inode(), &to, |_| {}).await.unwrap();
+        let (_, now) = self.client.move_data(inode, &to, |_| {}).await.unwrap();
         self.done(format!("move to {now:?}"), |shot| shot.synced.push(file));
-        handle.release().await.unwrap();
     }
 
     async fn put(&mut self, name: &'static str, len: usize) {
