@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// With these it is not done, and moving the data may do it.
 const OTHERWISE: [ErrorCode; 4] = [ErrorCode::NOT_SUPPORTED, ErrorCode::AGAIN, ErrorCode::STALE, ErrorCode::BUSY];
 
-/// Sets attributes, a size of 0 among them; absent: the data has to be moved first. The caller holds the file's `encode_lock`.
+/// Sets attributes, a size of 0 among them; absent: the data has to be moved first. The caller holds the file's `move_lock`.
 pub(super) async fn empty(ops: &Arc<FileOps>, file: &Arc<File>, set: &SetAttr) -> Result<Option<Attr>> {
     match emptied(ops, file, set).await {
         Err(error) if OTHERWISE.iter().any(|code| error.is(*code)) => Ok(None),

@@ -3,7 +3,7 @@
 //! Encoding of files that nobody has open, and the way back before they are written to.
 //!
 //! **Failure model.** Both are moves of the file's data ([`crate::file::move_data`]): what dies on the way leaves the file as it was. On this
-//! client the file's `encode_lock` is held meanwhile: an open counts its handle first and then takes the lock, and encoding, which has it,
+//! client the file's `move_lock` is held meanwhile: an open counts its handle first and then takes the lock, and encoding, which has it,
 //! stops when it sees a handle; so nothing is written by a layout that is being left. Other clients are kept out by the delegation
 //! and by what their server knows to be open. What is encoded already, and is again since parts of it are lost, may be read meanwhile, here and
 //! elsewhere: it is not written to by that layout, and encoding stops for who is about to.
@@ -37,7 +37,7 @@ pub(crate) async fn encode(
 }
 
 async fn encode_file(ops: &Arc<FileOps>, file: &Arc<File>, wanted: &Encoding, moved: &impl Fn(u64)) -> Result<Encoded> {
-    let _locked = file.encode_lock.to_encode().await;
+    let _locked = file.move_lock.to_move().await;
     let info = ops.cluster.fetch_file_info(file.inode).await?;
     let layout = &info.layout;
     let purpose = if layout.encoded().is_some() { Purpose::Repair } else { Purpose::Move };
@@ -82,11 +82,11 @@ fn pool_of(ops: &FileOps, layout: &Layout) -> Option<PoolId> {
 /// Moves the data of a file that is encoded to where it can be written to; a handle or the caller's lock keeps it from being encoded
 /// meanwhile. Others may read it.
 pub(crate) async fn make_writable(ops: &Arc<FileOps>, file: &Arc<File>) -> Result<()> {
-    let _locked = file.encode_lock.to_change().await;
+    let _locked = file.move_lock.to_change().await;
     make_writable_locked(ops, file).await
 }
 
-/// The same for who holds the file's `encode_lock`.
+/// The same for who holds the file's `move_lock`.
 pub(super) async fn make_writable_locked(ops: &Arc<FileOps>, file: &Arc<File>) -> Result<()> {
     let deadline = Deadline::of_call(&ops.ctx);
     loop {
@@ -115,7 +115,7 @@ pub(super) async fn opened(ops: &Arc<FileOps>, file: &Arc<File>, write: bool) ->
     }
     // What is encoded already is read by the layout that is known, until that is given up.
     if file.state.lock().layout().is_none_or(|layout| layout.encoded().is_none()) {
-        file.encode_lock.wait().await;
+        file.move_lock.wait().await;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 //!
 //! **Failure model.** Everything happens under one exclusive delegation, which is held from before the first byte is read until the
 //! metadata server has answered: no other client writes meanwhile. Nor does a program of this client, or another move: they wait for the file's
-//! `encode_lock`, which a move gives up when it sees them, or have the file open, which it refuses to begin with. And a session that ended on the way moves nothing, as every step is
+//! `move_lock`, which a move gives up when it sees them, or have the file open, which it refuses to begin with. And a session that ended on the way moves nothing, as every step is
 //! bound to it (`rpc::bound`). Whoever wants the file has it recalled: the move is then given up, and can be made again. The copy is on
 //! the disks of its targets before metadata hears of it, and a target that lost power since it took a piece says so
 //! (`WriteVerifier`). What an earlier attempt left in chunk files of the same names is cut first. What this attempt leaves when it fails
@@ -49,7 +49,7 @@ async fn migrate_file(
     to: &Destination,
     moved: &impl Fn(u64),
 ) -> Result<(u64, Layout)> {
-    let _locked = file.encode_lock.to_encode().await;
+    let _locked = file.move_lock.to_move().await;
     // Whoever opens it from now on waits for the lock, and is seen.
     if file.state.lock().open().handles() > 0 {
         return Err(in_use());

@@ -41,8 +41,8 @@ impl Yielding {
     /// Refuses to go on where others want the file.
     pub(super) fn check(&self, ops: &FileOps, file: &File) -> Result<()> {
         let wanted = match self.purpose {
-            Purpose::Move => file.encode_lock.is_wanted() || file.state.lock().open().handles() > 0,
-            Purpose::Repair => file.encode_lock.is_wanted(),
+            Purpose::Move => file.move_lock.is_wanted() || file.state.lock().open().handles() > 0,
+            Purpose::Repair => file.move_lock.is_wanted(),
             Purpose::Write => false,
         };
         let asked = ops.delegations.lock(file.inode).is_going(file.inode);

@@ -60,7 +60,7 @@ impl FileOps {
         for _ in 1..TRIES {
             match self.read_as_known(file, stream, offset, len, buffered).await {
                 // Who moved it may not have heard yet that it is done.
-                Err(error) if error.is(ErrorCode::STALE) => file.encode_lock.wait().await,
+                Err(error) if error.is(ErrorCode::STALE) => file.move_lock.wait().await,
                 done => return done,
             }
         }

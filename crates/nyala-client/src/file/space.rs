@@ -40,7 +40,7 @@ impl FileOps {
             return self.setattr_as_it_is(inode, set).await;
         }
         let using = Using { ops: self, file: self.files.acquire(inode) };
-        let _locked = using.file.encode_lock.to_change().await;
+        let _locked = using.file.move_lock.to_change().await;
         match self.setattr_as_it_is(inode, set.clone()).await {
             Err(error) if error.is(ErrorCode::NOT_SUPPORTED) => {
                 // Encoded, and somebody else may have done that.

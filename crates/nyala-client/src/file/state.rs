@@ -51,7 +51,7 @@ pub(crate) struct File {
     /// Something is new about the delegation, or about who works under it.
     pub(crate) news: Notify,
     /// Held while the data is moved to be encoded or written to, and while its size is set.
-    pub(crate) encode_lock: crate::file::encode_lock::EncodeLock,
+    pub(crate) move_lock: crate::file::move_lock::MoveLock,
     /// Held while a delegation is asked for.
     pub(crate) asking: tokio::sync::Mutex<()>,
     /// Held while bytes are added to the end.
@@ -91,7 +91,7 @@ impl File {
             state: Mutex::new(FileState::new()),
             changed: Notify::new(),
             news: Notify::new(),
-            encode_lock: Default::default(),
+            move_lock: Default::default(),
             asking: tokio::sync::Mutex::new(()),
             appending: tokio::sync::Mutex::new(()),
             claiming: Arc::default(),

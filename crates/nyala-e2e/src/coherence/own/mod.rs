@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use task::Task;
 
-/// More than clients have servers and connections.
+/// More than the smallest machine that tests run on has processors.
 const TASKS: usize = 4;
 /// Directories that all tasks work in.
 const SUBDIRS: [&str; 2] = ["p", "q"];

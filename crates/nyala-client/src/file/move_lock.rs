@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The lock of a file's place: one at a time moves its data to be encoded or written to, or sets its size.
+//! The lock of where a file's data is: one at a time moves it (to be encoded, to be written to, to other targets), or sets its size.
 //!
-//! Encoding takes long, and nobody here waits for it who is about to change the file: it looks whether there is somebody
-//! ([`EncodeLock::is_wanted`]), and gives up.
+//! A move takes long, and nobody here waits for it who is about to change the file: it looks whether there is somebody
+//! ([`MoveLock::is_wanted`]), and gives up.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::{Mutex, MutexGuard};
 
 #[derive(Debug, Default)]
-pub(crate) struct EncodeLock {
+pub(crate) struct MoveLock {
     lock: Mutex<()>,
     /// Those that wait for it to change the file.
     changing: AtomicUsize,
@@ -24,13 +24,13 @@ impl Drop for Waiting<'_> {
     }
 }
 
-impl EncodeLock {
-    /// For who encodes.
-    pub(crate) async fn to_encode(&self) -> MutexGuard<'_, ()> {
+impl MoveLock {
+    /// For who moves data and gives way.
+    pub(crate) async fn to_move(&self) -> MutexGuard<'_, ()> {
         self.lock.lock().await
     }
 
-    /// For who is about to change the file: encoding gives way.
+    /// For who is about to change the file: a move gives way.
     pub(crate) async fn to_change(&self) -> MutexGuard<'_, ()> {
         self.changing.fetch_add(1, Ordering::AcqRel);
         let _waiting = Waiting(&self.changing);
@@ -56,8 +56,8 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_to_change_is_seen_until_it_has_the_lock_or_gives_up() {
-        let lock = EncodeLock::default();
-        let held = lock.to_encode().await;
+        let lock = MoveLock::default();
+        let held = lock.to_move().await;
         let change = lock.to_change();
         tokio::pin!(change);
         tokio::select! {
