@@ -7,7 +7,7 @@
 //!   threads, [`measure`] takes time, [`report`] shows.
 //! - [`floors`]: what minimal programs pay for the same transfers.
 //! - [`sessions`]: what many clients cost. [`failure`]: what applications see when a server goes away. [`mirrored`]: what mirrored
-//!   metadata costs. [`split`]: what a directory of several servers costs. [`many`]: what very many names cost. [`peers`]: other file systems
+//!   metadata costs. [`split`]: what a directory of several servers costs. [`many`]: what very many names cost. [`parity`]: what parity costs. [`peers`]: other file systems
 //!   beside this one. [`programs`]: the field's own programs. [`all`]: every aim of the design in one run. [`page`]: stored runs as one HTML page.
 //!
 //! The command line is the binary's: it finds the cluster and its mount, hears signals ([`Stop`]), prints what comes out
@@ -27,9 +27,11 @@ pub mod many;
 pub mod measure;
 pub mod mirrored;
 pub mod page;
+pub mod parity;
 pub mod peers;
 pub mod plan;
 pub mod programs;
+mod ratio;
 pub mod report;
 pub mod session;
 pub mod sessions;

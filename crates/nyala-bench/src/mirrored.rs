@@ -5,6 +5,7 @@
 
 use crate::document::{Document, Table};
 use crate::plan::Step;
+use crate::ratio::Ratio;
 use crate::report::aim::{Aim, at_most};
 use crate::report::table::{aims, figure};
 use crate::report::{Backend, Report, Row};
@@ -75,10 +76,7 @@ fn operation(rounds: &[(Report, Report)], workload: &'static str, step: Step) ->
     let both = |(plain, mirrored)| Some((row(plain, workload, step)?, row(mirrored, workload, step)?));
     let pairs: Vec<(&Row, &Row)> = rounds.iter().filter_map(|(plain, mirrored)| both((plain, mirrored))).collect();
     let cost = |row: &Row| meta_us(row) / row.items as f64;
-    let mut ratios: Vec<f64> = pairs.iter().map(|(plain, mirrored)| cost(mirrored) / cost(plain)).collect();
-    ratios.retain(|ratio| ratio.is_finite());
-    ratios.sort_by(f64::total_cmp);
-    let (least, most) = (*ratios.first()?, *ratios.last()?);
+    let ratio = Ratio::of(pairs.iter().map(|(plain, mirrored)| cost(mirrored) / cost(plain)))?;
     let (plain, mirrored): (Vec<&Row>, Vec<&Row>) = pairs.into_iter().unzip();
     let names = mirrored.iter().flat_map(|row| row.meta_each_us.iter().map(|(name, _)| name.clone()));
     let used = |row: &Row, name: &str| {
@@ -93,9 +91,9 @@ fn operation(rounds: &[(Report, Report)], workload: &'static str, step: Step) ->
         unmirrored_us: per_item(&plain, meta_us),
         mirrored_us: per_item(&mirrored, meta_us),
         services_us,
-        ratio: (ratios[(ratios.len() - 1) / 2] + ratios[ratios.len() / 2]) / 2.0,
-        least,
-        most,
+        ratio: ratio.median,
+        least: ratio.least,
+        most: ratio.most,
         rate: seconds(&plain) / seconds(&mirrored),
     })
 }

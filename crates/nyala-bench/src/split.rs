@@ -4,6 +4,7 @@
 //! whole directory, and how evenly servers share it. The same work is done on clusters of different size in turn, several times. Pure.
 
 use crate::plan::Step;
+use crate::ratio::Ratio;
 use crate::report::aim::{Aim, at_most};
 use crate::report::{Backend, Report, Row};
 use serde::Serialize;
@@ -75,10 +76,7 @@ fn operation(rounds: &[Round], servers: u16, step: Step, backend: Backend) -> Op
     };
     let pairs: Vec<(Row, Row)> = rounds.iter().filter_map(|round| Some((of(round, 1)?, of(round, servers)?))).collect();
     let cost = |row: &Row| meta_us(row) / row.items as f64;
-    let mut ratios: Vec<f64> = pairs.iter().map(|(one, these)| cost(these) / cost(one)).collect();
-    ratios.retain(|ratio| ratio.is_finite());
-    ratios.sort_by(f64::total_cmp);
-    let (least, most) = (*ratios.first()?, *ratios.last()?);
+    let ratio = Ratio::of(pairs.iter().map(|(one, these)| cost(these) / cost(one)))?;
     let rows: Vec<&Row> = pairs.iter().map(|(_, row)| row).collect();
     let used = |row: &Row, name: &str| {
         row.meta_each_us.iter().find(|(other, _)| other == name).map_or(0.0, |(_, us)| *us as f64)
@@ -95,9 +93,9 @@ fn operation(rounds: &[Round], servers: u16, step: Step, backend: Backend) -> Op
         step,
         backend,
         us,
-        ratio: (ratios[(ratios.len() - 1) / 2] + ratios[ratios.len() / 2]) / 2.0,
-        least,
-        most,
+        ratio: ratio.median,
+        least: ratio.least,
+        most: ratio.most,
         busiest: busiest * f64::from(servers) / us,
         services_us,
         requests,

@@ -16,6 +16,16 @@ pub fn own_us() -> u64 {
     micros(time.tv_sec, time.tv_nsec)
 }
 
+/// CPU time of the children of this process that have ended and were waited for.
+pub fn children_us() -> u64 {
+    // SAFETY: all zeros is a value of this type, which is numbers only.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the call writes to the one variable that it is given, which lives through the call.
+    let failed = unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) } != 0;
+    let us = |time: libc::timeval| time.tv_sec.unsigned_abs() * 1_000_000 + time.tv_usec.unsigned_abs();
+    if failed { 0 } else { us(usage.ru_utime) + us(usage.ru_stime) }
+}
+
 /// CPU time of this thread.
 pub fn thread_us() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
@@ -44,6 +54,14 @@ pub fn process_us(pid: i32) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn children_count_once_they_have_ended() {
+        let before = children_us();
+        let work = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+        assert!(std::process::Command::new("sh").args(["-c", work]).status().unwrap().success());
+        assert!(children_us() > before);
+    }
 
     #[test]
     fn own_time_is_what_the_kernel_says_of_this_process() {

@@ -5,4 +5,5 @@
 pub mod cpu;
 pub mod latency;
 pub mod loopback;
+pub mod rest;
 pub mod services;

@@ -19,7 +19,7 @@ mod trees;
 pub use compare::Comparison;
 pub use document::document;
 pub use kind::Kind;
-pub(crate) use processes::installed;
+pub(crate) use processes::{cpu_us, installed};
 pub use sizes::{Sizes, phases};
 pub use system::Setup;
 

@@ -14,33 +14,19 @@ use crate::driver::{Content, Site};
 use crate::ended::Ended;
 use crate::engine::Workers;
 use crate::error::BenchError;
+use crate::measure::rest::cpu_at_rest;
 use crate::plan::Workload;
 use crate::plan::fill::Fill;
 use crate::stop::Stop;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// Longest wait for processes to come to rest, how often they are looked at, and the CPU time in between that counts as rest.
-const REST: Duration = Duration::from_secs(3);
-const GLANCE: Duration = Duration::from_millis(200);
-const IDLE_US: u64 = 8_000;
 
 /// CPU time once nobody works any more.
 async fn at_rest(system: &System) -> u64 {
     if system.kind == Kind::Local {
         return 0;
     }
-    let began = Instant::now();
-    let mut last = system.cpu_us();
-    loop {
-        tokio::time::sleep(GLANCE).await;
-        let now = system.cpu_us();
-        if now.saturating_sub(last) < IDLE_US || began.elapsed() > REST {
-            return now;
-        }
-        last = now;
-    }
+    cpu_at_rest(|| system.cpu_us()).await
 }
 
 /// A round.

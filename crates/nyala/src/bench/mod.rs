@@ -10,6 +10,7 @@ mod floors;
 pub mod host;
 mod many;
 mod mirrored;
+mod parity;
 mod peers;
 mod phases;
 mod programs;
@@ -24,6 +25,7 @@ use failure::FailureArgs;
 use floors::FloorArgs;
 use many::ManyArgs;
 use mirrored::MirroredArgs;
+use parity::ParityArgs;
 use peers::PeersArgs;
 pub use phases::Phases;
 use programs::ProgramsArgs;
@@ -57,6 +59,9 @@ pub enum BenchArgs {
     SplitDirectory(SplitArgs),
     /// What very many names cost, in one directory and in ten thousand, on clusters of the benchmark's own: CPU, memory, bytes on disk
     ManyNames(ManyArgs),
+    /// What parity costs, on a cluster of the benchmark's own: CPU and space of erasure coded files by that of striped ones, and of RAID 6 under a
+    /// target by that of level 0
+    Parity(ParityArgs),
     /// The same through the mounts of this file system and of others that are installed here, GlusterFS and MooseFS: rates, and the CPU of
     /// all their processes
     Peers(PeersArgs),
@@ -81,6 +86,7 @@ pub fn run(args: BenchArgs, output: Output) -> Outcome {
         BenchArgs::MirroredMetadata(args) => mirrored::run(&args, output),
         BenchArgs::SplitDirectory(args) => split::run(&args, output),
         BenchArgs::ManyNames(args) => many::run(&args, output),
+        BenchArgs::Parity(args) => parity::run(&args, output),
         BenchArgs::Peers(args) => peers::run(&args, output),
         BenchArgs::Programs(args) => programs::run(&args, output),
         BenchArgs::Sessions(args) => sessions::run(&args, output),
