@@ -37,6 +37,11 @@ pub trait OrderedStore: Send + Sync {
     fn meta(&self) -> Result<Option<CheckpointMeta>, StoreError>;
     /// The value of `key`.
     fn get(&self, key: &[u8]) -> Result<Option<crate::Value>, StoreError>;
+    /// The same without a read of the disk; `None`: that would take one, or is not known.
+    fn peek(&self, key: &[u8]) -> Option<Option<crate::Value>> {
+        let _ = key;
+        None
+    }
     /// A snapshot of the range, in key order.
     fn scan(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, visit: &mut Visit<'_>) -> Result<(), StoreError>;
     /// Compares about so many pages, from `from` on, with their checksums; nothing where there are none.

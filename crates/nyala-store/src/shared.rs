@@ -91,6 +91,15 @@ impl Shared {
         found.map_or_else(|| self.ordered.get(key).inspect_err(|error| self.damage.note(error)), Ok)
     }
 
+    pub(crate) fn peek(&self, key: &[u8]) -> Option<Option<Value>> {
+        if key.is_empty() || key.len() > MAX_KEY_BYTES {
+            return Some(None);
+        }
+        // Who changes tables may wait for somebody who reads the disk.
+        let found = self.tables.try_read()?.get(key);
+        found.or_else(|| self.ordered.peek(key))
+    }
+
     pub(crate) fn scan(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, visit: &mut Visit<'_>) -> Result<(), StoreError> {
         // No key is empty, so an empty bound says nothing from below.
         let from = if matches!(from, Bound::Included(b"") | Bound::Excluded(b"")) { Bound::Unbounded } else { from };

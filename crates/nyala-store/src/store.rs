@@ -86,6 +86,11 @@ impl Store {
         self.shared().get(key)
     }
 
+    /// The same if it is known without waiting for the disk or for anybody; `None`: ask [`Store::get`].
+    pub fn peek(&self, key: &[u8]) -> Option<Option<Value>> {
+        self.shared().peek(key)
+    }
+
     /// Visits the keys in the range in order with their newest values, until `visit` breaks. The range is one
     /// consistent state; changes wait until the scan ends, so scan in pages. `visit` must not call the store.
     pub fn scan(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, visit: &mut Visit<'_>) -> Result<(), StoreError> {

@@ -9,6 +9,7 @@ mod files;
 mod growth;
 mod model;
 mod parts;
+mod peek;
 mod scrub;
 mod slices;
 mod threads;

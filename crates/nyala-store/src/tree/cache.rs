@@ -72,6 +72,11 @@ impl PageCache {
         Some(page)
     }
 
+    /// The leaf that a key belongs to, below a root at a level, if it and all above it are kept.
+    pub(crate) fn leaf(&self, root: Pointer, level: u8, key: &[u8]) -> Option<Arc<Page>> {
+        (0..level).try_fold(self.get(root)?, |page, _| self.get(page.child(page.child_index(key))))
+    }
+
     /// Keeps a checked page, in place of one of the same number.
     pub(crate) fn insert(&self, pointer: Pointer, page: Arc<Page>) {
         self.put(&mut self.part(pointer.page).lock(), pointer.page, pointer.crc, page);

@@ -83,13 +83,6 @@ impl Writer {
 }
 
 impl Tree {
-    /// Keeps so many bytes allocated ahead of use, so that commits find room when others have filled the disk.
-    pub(crate) fn with_reserve(mut self, bytes: u64) -> Tree {
-        self.reserve_bytes = bytes;
-        self.file.reserve(self.snapshot().end, bytes);
-        self
-    }
-
     /// The state that the last commit left. Its pages stay as they are as long as somebody holds it.
     fn snapshot(&self) -> Arc<Root> {
         self.current.read().clone()
@@ -103,6 +96,10 @@ impl OrderedStore for Tree {
 
     fn get(&self, key: &[u8]) -> Result<Option<Value>, StoreError> {
         self.lookup(key)
+    }
+
+    fn peek(&self, key: &[u8]) -> Option<Option<Value>> {
+        self.lookup_kept(key)
     }
 
     fn scan(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, visit: &mut Visit<'_>) -> Result<(), StoreError> {

@@ -26,6 +26,13 @@ use crate::StoreError;
 use crate::log::disk::LogDisk;
 
 impl Tree {
+    /// Keeps so many bytes allocated ahead of use, so that commits find room when others have filled the disk.
+    pub(crate) fn with_reserve(mut self, bytes: u64) -> Tree {
+        self.reserve_bytes = bytes;
+        self.file.reserve(self.snapshot().end, bytes);
+        self
+    }
+
     /// Opens the tree on a disk, making it if needed.
     pub(crate) fn open(disk: &dyn LogDisk, max_bytes: u64, cache_bytes: usize) -> Result<Tree, StoreError> {
         let names = disk.list().map_err(|e| StoreError::io("list", disk.location(), e))?;

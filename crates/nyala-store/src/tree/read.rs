@@ -28,6 +28,17 @@ impl Tree {
         page.search(key).ok().map(|at| self.value(page.row(at))).transpose()
     }
 
+    /// The same from pages in memory; `None`: one is not, or the value has pages of its own.
+    pub(super) fn lookup_kept(&self, key: &[u8]) -> Option<Option<Value>> {
+        let Some((root, top)) = self.snapshot().root else { return Some(None) };
+        let leaf = self.cache.leaf(root, top, key)?;
+        match leaf.search(key).ok().map(|at| leaf.row(at)) {
+            None => Some(None),
+            Some(Row::Inline(value)) => Some(Some(value.into())),
+            Some(Row::Large(_)) => None,
+        }
+    }
+
     /// Visits the rows of a range in order.
     pub(super) fn scan_rows(
         &self,
