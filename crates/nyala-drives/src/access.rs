@@ -14,6 +14,11 @@ pub trait DriveAccess: Send + Sync {
     fn space(&self) -> Option<(u64, u64)>;
     /// Does an effect. What fails is logged there: the set only knows that it failed.
     fn run(&self, effect: Effect) -> Reply;
+    /// The value of a key of its table, if it has one, where that is known without waiting for anything.
+    fn peek(&self, key: &[u8]) -> Option<Reply> {
+        let _ = key;
+        None
+    }
     /// Somebody else has taken the set over: it must not go on here.
     fn is_taken(&self) -> bool {
         false

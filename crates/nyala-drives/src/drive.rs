@@ -114,6 +114,11 @@ impl Drive {
         }
     }
 
+    /// What [`Effect::Get`] of a key would say, where that is known without waiting for anything.
+    pub(crate) fn peek(&self, key: &[u8]) -> Option<Reply> {
+        self.0.peek(key)
+    }
+
     /// Does an effect.
     pub fn run(&self, effect: Effect) -> Reply {
         self.0.run(effect)

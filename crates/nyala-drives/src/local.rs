@@ -9,7 +9,7 @@
 use crate::access::DriveAccess;
 use crate::drive_files::DriveFiles;
 use nyala_raid::{Effect, Reply};
-use nyala_store::{Store, StoreError};
+use nyala_store::{Batch, Store, StoreError};
 use std::io;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
@@ -42,6 +42,10 @@ impl DriveAccess for LocalDrive {
         self.files.space().ok().flatten()
     }
 
+    fn peek(&self, key: &[u8]) -> Option<Reply> {
+        self.table.peek(key).map(|value| Reply::Value(value.map(|value| value.to_vec())))
+    }
+
     fn run(&self, effect: Effect) -> Reply {
         self.attempt(effect).unwrap_or_else(|error| {
             tracing::warn!(drive = %self.location, %error, "a drive failed");
@@ -51,6 +55,14 @@ impl DriveAccess for LocalDrive {
 }
 
 impl LocalDrive {
+    fn apply(&self, batch: Batch, sync: bool) -> Result<(), StoreError> {
+        if self.table.over_limit() {
+            self.table.wait_room_blocking();
+        }
+        self.table.apply(batch)?;
+        if sync { self.table.sync_blocking() } else { self.table.flush().map(drop) }
+    }
+
     fn attempt(&self, effect: Effect) -> Result<Reply, DriveError> {
         Ok(match effect {
             Effect::Read { object, offset, len, .. } => {
@@ -58,8 +70,11 @@ impl LocalDrive {
                 self.files.read(object, offset, &mut buffer)?;
                 Reply::Bytes(buffer)
             }
-            Effect::Write { object, offset, bytes, .. } => {
+            Effect::Write { object, offset, bytes, then, .. } => {
                 self.files.write(object, offset, &bytes)?;
+                if !then.is_empty() {
+                    self.apply(then, false)?;
+                }
                 Reply::Done
             }
             Effect::Discard { object, offset, len, .. } => {
@@ -67,15 +82,7 @@ impl LocalDrive {
                 Reply::Done
             }
             Effect::Apply { batch, sync, .. } => {
-                if self.table.over_limit() {
-                    self.table.wait_room_blocking();
-                }
-                self.table.apply(batch)?;
-                if sync {
-                    self.table.sync_blocking()?;
-                } else {
-                    self.table.flush()?;
-                }
+                self.apply(batch, sync)?;
                 Reply::Done
             }
             Effect::Get { key, .. } => Reply::Value(self.table.get(&key)?.map(|value| value.to_vec())),

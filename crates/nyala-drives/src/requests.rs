@@ -8,6 +8,7 @@ use crate::events::{damaged, failed};
 use crate::repair::repair;
 use crate::status::check_hosts;
 use crate::sync::sync;
+use bytes::Bytes;
 use nyala_raid::{ObjectId, StripeError, StripePart, Use, WriteMode};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -52,12 +53,12 @@ pub(crate) fn read(set: &Core, object: ObjectId, range: Range<u64>) -> Result<Ve
 
 /// Writes at an offset of an object. It survives the death of the process; with [`sync`] also that of the machine.
 pub(crate) fn write(set: &Core, object: ObjectId, offset: u64, bytes: &[u8]) -> Result<(), SetError> {
-    let mut done = 0;
+    // One copy, which all drives' threads write from.
+    let mut left = Bytes::copy_from_slice(bytes);
     let range = offset..offset.saturating_add(bytes.len() as u64);
     for part in set.volume.geometry().parts(object, range).collect::<Vec<_>>() {
-        let piece = &bytes[done..done + part.bytes.len()];
-        done += part.bytes.len();
-        while !write_part(set, &part, piece)? {}
+        let piece = left.split_to(part.bytes.len());
+        while !write_part(set, &part, &piece)? {}
     }
     if set.state.lock().logged_bytes >= LOG_BYTES {
         sync(set)?;
@@ -66,7 +67,7 @@ pub(crate) fn write(set: &Core, object: ObjectId, offset: u64, bytes: &[u8]) -> 
 }
 
 /// One try; whether it is done.
-fn write_part(set: &Core, part: &StripePart, bytes: &[u8]) -> Result<bool, SetError> {
+fn write_part(set: &Core, part: &StripePart, bytes: &Bytes) -> Result<bool, SetError> {
     let stripe = part.stripe;
     let written = {
         let _gate = set.gate.read();
@@ -78,7 +79,7 @@ fn write_part(set: &Core, part: &StripePart, bytes: &[u8]) -> Result<bool, SetEr
             state.note_write(stripe, &uses);
             (WriteMode { number: state.next(), open: state.open.contains(&stripe) }, uses)
         };
-        let written = set.finish(set.volume.write(part, bytes.to_vec(), mode, |member| uses[member]));
+        let written = set.finish(set.volume.write(part, bytes.clone(), mode, |member| uses[member]));
         if let Ok(written) = &written {
             let mut state = set.state.lock();
             if written.fresh {

@@ -17,9 +17,8 @@ pub(crate) fn send(effect: Effect) -> (DriveEffect, Bytes) {
         Effect::Read { object, offset, len, .. } => {
             (DriveEffect::Read { object: number(object), offset, len: len32(len) }, Bytes::new())
         }
-        Effect::Write { object, offset, bytes, .. } => {
-            (DriveEffect::Write { object: number(object), offset }, Bytes::from(bytes))
-        }
+        // What is to follow is an effect of its own (`split`).
+        Effect::Write { object, offset, bytes, .. } => (DriveEffect::Write { object: number(object), offset }, bytes),
         Effect::Discard { object, offset, len, .. } => {
             (DriveEffect::Discard { object: number(object), offset, len }, Bytes::new())
         }
@@ -27,6 +26,17 @@ pub(crate) fn send(effect: Effect) -> (DriveEffect, Bytes) {
         Effect::Get { key, .. } => (DriveEffect::Get { key }, Bytes::new()),
         Effect::Scan { from, to, limit, .. } => (DriveEffect::Scan { from, to, most: len32(limit) }, Bytes::new()),
         Effect::SyncFiles { .. } => (DriveEffect::SyncFiles, Bytes::new()),
+    }
+}
+
+/// What is to be done for an effect, one after the other: a write and what follows in the table are two messages.
+pub(crate) fn split(effect: Effect) -> Vec<Effect> {
+    match effect {
+        Effect::Write { member, object, offset, bytes, then } if !then.is_empty() => vec![
+            Effect::Write { member, object, offset, bytes, then: Batch::new() },
+            Effect::Apply { member, batch: then, sync: false },
+        ],
+        effect => vec![effect],
     }
 }
 
@@ -42,7 +52,7 @@ pub(crate) fn receive(effect: DriveEffect, payload: Bytes) -> Result<Effect, Wir
             Effect::Read { member, object: object(of), offset, len: len as usize, patient: true }
         }
         DriveEffect::Write { object: of, offset } => {
-            Effect::Write { member, object: object(of), offset, bytes: payload.into() }
+            Effect::Write { member, object: object(of), offset, bytes: payload, then: Batch::new() }
         }
         DriveEffect::Discard { object: of, offset, len } => Effect::Discard { member, object: object(of), offset, len },
         DriveEffect::Apply { sync } => {

@@ -4,6 +4,8 @@
 //!
 //! Failure model: see `held`, which does it.
 
+use crate::attachment::AskError;
+use crate::effects::split;
 use crate::held::Shared;
 use crate::thread::NetThread;
 use nyala_drives::DriveAccess;
@@ -39,7 +41,17 @@ impl DriveAccess for RemoteDrive {
             tracing::warn!(drive = %self.location, %error, "a drive failed");
             Reply::Failed
         };
-        match self.thread.wait(async move { shared.run(effect).await }) {
+        let all = async move {
+            let mut reply = Reply::Done;
+            for effect in split(effect) {
+                reply = shared.run(effect).await?;
+                if matches!(reply, Reply::Failed) {
+                    break;
+                }
+            }
+            Ok(reply)
+        };
+        match self.thread.wait::<Result<Reply, AskError>>(all) {
             Ok(Ok(reply)) => reply,
             Ok(Err(error)) => failed(&error),
             Err(error) => failed(&error),

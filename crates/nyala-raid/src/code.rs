@@ -32,14 +32,14 @@ impl StripCode {
     }
 
     /// Redundant columns from data, all of one length.
-    pub fn encode(&self, data: &[Vec<u8>], parity: usize) -> Vec<Vec<u8>> {
-        let len = data.first().map_or(0, Vec::len);
+    pub fn encode<B: AsRef<[u8]>>(&self, data: &[B], parity: usize) -> Vec<Vec<u8>> {
+        let first = data.first().map_or(&[][..], B::as_ref);
         match self {
             StripCode::Plain => Vec::new(),
-            StripCode::Copies => vec![data.first().cloned().unwrap_or_default(); parity],
+            StripCode::Copies => vec![first.to_vec(); parity],
             StripCode::Parity(code) => {
-                let mut out = vec![vec![0; len]; parity];
-                let data: Vec<&[u8]> = data.iter().map(Vec::as_slice).collect();
+                let mut out = vec![vec![0; first.len()]; parity];
+                let data: Vec<&[u8]> = data.iter().map(B::as_ref).collect();
                 code.encode(&data, &mut out.iter_mut().map(Vec::as_mut_slice).collect::<Vec<_>>());
                 out
             }

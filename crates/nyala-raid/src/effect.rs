@@ -3,6 +3,7 @@
 //! What is asked of a drive, and what it says.
 
 use crate::ids::ObjectId;
+use bytes::Bytes;
 use nyala_kv::Batch;
 
 /// Something for one drive to do. Effects that are handed out together may be done in any order.
@@ -21,7 +22,8 @@ pub enum Effect {
         /// Its reply is waited for; else it may be [`Reply::Late`].
         patient: bool,
     },
-    /// Writes to the drive's file of an object, which is made if it is missing. It survives the death of the process.
+    /// Writes to the drive's file of an object, which is made if it is missing, and then changes the drive's table as an [`Effect::Apply`] without
+    /// `sync`. Both survive the death of the process.
     Write {
         /// The member.
         member: usize,
@@ -30,7 +32,9 @@ pub enum Effect {
         /// At this offset, bytes.
         offset: u64,
         /// The bytes.
-        bytes: Vec<u8>,
+        bytes: Bytes,
+        /// What changes in the table once they are written; it may be empty.
+        then: Batch,
     },
     /// Frees space of the drive's file of an object from `offset` on: `len` bytes, or all that follows; from 0 on without a length, the file.
     Discard {

@@ -6,8 +6,9 @@
 //! is either complete on all that are there (and is done again: the drives have one version of the stripe, from which a lost one follows), or
 //! was not begun (and is dropped: the old version is untouched). No block is logged more than once.
 
-use crate::bytes::Reader;
 use crate::ids::{ObjectId, StripeId};
+use crate::reader::Reader;
+use bytes::Bytes;
 use std::ops::Range;
 
 /// Version of the encoding.
@@ -30,7 +31,7 @@ pub enum Intent {
         /// First block of this drive's strip that changes.
         block: usize,
         /// The new blocks.
-        bytes: Vec<u8>,
+        bytes: Bytes,
         /// This drive's row afterwards, encoded.
         row: Vec<u8>,
     },
@@ -82,7 +83,7 @@ impl Intent {
                 let members = reader.take(members)?.iter().map(|member| usize::from(*member)).collect();
                 let (block, row) = (reader.u32()? as usize, reader.u32()? as usize);
                 let row = reader.take(row)?.to_vec();
-                let bytes = reader.take(reader.0.len())?.to_vec();
+                let bytes = Bytes::copy_from_slice(reader.take(reader.0.len())?);
                 Intent::Logged { stripe, members, block, bytes, row }
             }
             3 => Intent::Discard { object, stripes: number..reader.u64()? },
@@ -112,8 +113,13 @@ mod tests {
     fn bytes_are_as_documented() {
         let object = [2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         let three = [3, 0, 0, 0, 0, 0, 0, 0];
-        let logged =
-            Intent::Logged { stripe: STRIPE, members: vec![0, 4], block: 1, bytes: vec![8, 9], row: vec![7, 6, 5] };
+        let logged = Intent::Logged {
+            stripe: STRIPE,
+            members: vec![0, 4],
+            block: 1,
+            bytes: vec![8, 9].into(),
+            row: vec![7, 6, 5],
+        };
         let tail: &[u8] = &[2, 0, 4, 1, 0, 0, 0, 3, 0, 0, 0, 7, 6, 5, 8, 9];
         let cases = [
             (Intent::Fresh { stripe: STRIPE }, [&[1, 1], object.as_slice(), &three].concat()),

@@ -23,7 +23,7 @@
 //! stripe at once, numbers that do not grow, and more lost members than parity are not covered: the caller sees to the first two, and the last is an error.
 
 pub mod assemble;
-mod bytes;
+
 mod checkpoint;
 mod code;
 pub mod effect;
@@ -41,6 +41,7 @@ pub mod member;
 pub mod members;
 mod newest;
 pub mod options;
+mod reader;
 mod recover;
 mod recovered;
 pub mod risk;

@@ -2,10 +2,10 @@
 
 //! What an operator has set for a set. It lies in the table of every drive, so it counts wherever the set is opened.
 
-use crate::bytes::Reader;
 use crate::error_counts::ErrorCounts;
 use crate::event::ErrorLimit;
 use crate::members::Members;
+use crate::reader::Reader;
 
 /// Version of the encoding.
 const FORMAT: u8 = 1;

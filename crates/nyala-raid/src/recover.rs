@@ -106,10 +106,9 @@ impl Recovery {
                 let Intent::Logged { stripe, block, bytes, row, .. } = intent else { continue };
                 let offset = self.geometry.offset(*stripe) + (block * BLOCK_BYTES) as u64;
                 let (object, bytes) = (stripe.object, bytes.clone());
-                effects.push(Effect::Write { member: *member, object, offset, bytes });
-                let mut batch = Batch::new();
-                batch.put(key::row(*stripe), row);
-                effects.push(Effect::Apply { member: *member, batch, sync: false });
+                let mut then = Batch::new();
+                then.put(key::row(*stripe), row);
+                effects.push(Effect::Write { member: *member, object, offset, bytes, then });
             }
             all(&self.port, effects).await?;
         }

@@ -5,7 +5,7 @@
 //! The member with a data column has that column's checksums. A member with a parity column has those of all columns: so what is decoded
 //! can be compared with what was once written, whichever drives are lost, and a drive that forgot a write is known by its old version.
 
-use crate::bytes::Reader;
+use crate::reader::Reader;
 use std::collections::BTreeMap;
 
 /// Version of the encoding.

@@ -2,8 +2,8 @@
 
 //! What each drive says of its set.
 
-use crate::bytes::Reader;
 use crate::geometry::Geometry;
+use crate::reader::Reader;
 
 use crate::key;
 use crate::level::Level;

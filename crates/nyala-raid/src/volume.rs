@@ -13,6 +13,7 @@ use crate::recovered::Recovered;
 use crate::stripe::outcome::{ReadOutcome, Repaired, Use, WriteMode, Written};
 use crate::stripe::{self, Stripe};
 use crate::task::{Operation, Port};
+use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -54,7 +55,7 @@ impl Volume {
     pub fn write(
         &self,
         part: &StripePart,
-        bytes: Vec<u8>,
+        bytes: Bytes,
         mode: WriteMode,
         of_member: impl Fn(usize) -> Use,
     ) -> Operation<Result<Written, StripeError>> {

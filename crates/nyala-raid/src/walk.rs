@@ -2,9 +2,9 @@
 
 //! Where a scrub is: through the rows of one group after the other, remembered over restarts.
 
-use crate::bytes::Reader;
 use crate::ids::StripeId;
 use crate::key;
+use crate::reader::Reader;
 
 /// Version of the encoding.
 const FORMAT: u8 = 1;

@@ -32,7 +32,7 @@ proptest! {
         let row = Row { columns: sums.into_iter().enumerate().map(column).collect() };
         prop_assert_eq!(Row::decode(&row.encode(), 9), Some(row.clone()));
         let stripe = StripeId { object: ObjectId(u128::from(version) << 40), number: version };
-        let logged = Intent::Logged { stripe, members: vec![1, 120], block: 7, bytes, row: row.encode() };
+        let logged = Intent::Logged { stripe, members: vec![1, 120], block: 7, bytes: bytes.into(), row: row.encode() };
         prop_assert_eq!(Intent::decode(&logged.encode()), Some(logged));
     }
 }

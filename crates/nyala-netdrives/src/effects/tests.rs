@@ -11,7 +11,7 @@ fn effects_arrive_as_they_were_sent() {
     batch.put(b"a", b"1").delete(b"b");
     let effects = [
         Effect::Read { member: 3, object, offset: 5, len: 6, patient: false },
-        Effect::Write { member: 3, object, offset: 5, bytes: vec![1, 2] },
+        Effect::Write { member: 3, object, offset: 5, bytes: vec![1, 2].into(), then: Batch::new() },
         Effect::Discard { member: 3, object, offset: 5, len: Some(9) },
         Effect::Apply { member: 3, batch, sync: true },
         Effect::Get { member: 3, key: vec![1] },

@@ -10,6 +10,7 @@ use super::state::Stripe;
 use crate::effect::Effect;
 use crate::error::StripeError;
 use crate::ids::BLOCK_BYTES;
+use nyala_kv::Batch;
 use std::ops::Range;
 
 /// Reads blocks of columns, and decodes what cannot be read.
@@ -70,7 +71,8 @@ pub async fn heal(stripe: &mut Stripe) {
     let mut effects = Vec::new();
     for (column, block, bytes) in std::mem::take(&mut stripe.heal) {
         let offset = offset + (block * BLOCK_BYTES) as u64;
-        effects.push(Effect::Write { member: stripe.member(column), object: stripe.id.object, offset, bytes });
+        let (member, object) = (stripe.member(column), stripe.id.object);
+        effects.push(Effect::Write { member, object, offset, bytes: bytes.into(), then: Batch::new() });
     }
     let damaged = |kind: DamageKind, member: usize| {
         stripe.damage.iter().any(|damage| damage.member == member && damage.kind == kind)

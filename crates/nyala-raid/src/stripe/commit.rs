@@ -10,13 +10,14 @@ use crate::error::StripeError;
 use crate::ids::BLOCK_BYTES;
 use crate::intent::Intent;
 use crate::key;
+use bytes::Bytes;
 use nyala_kv::Batch;
 
 /// New blocks of a column.
 pub(super) struct NewBlocks {
     pub column: usize,
     pub block: usize,
-    pub bytes: Vec<u8>,
+    pub bytes: Bytes,
 }
 
 /// The members whose reply is not that it is done.
@@ -42,19 +43,24 @@ pub(super) fn bearable(stripe: &Stripe, mut failed: Vec<usize>) -> Result<Vec<us
     Ok(failed)
 }
 
-fn write_effects(stripe: &Stripe, blocks: &[NewBlocks]) -> (Vec<usize>, Vec<Effect>) {
+/// Writes of the columns that are there, each with what changes in its member's table then.
+fn write_effects(stripe: &Stripe, blocks: &[NewBlocks], then: impl Fn(usize) -> Batch) -> (Vec<usize>, Vec<Effect>) {
     let offset = stripe.geometry.offset(stripe.id);
     let effect = |new: &NewBlocks| Effect::Write {
         member: stripe.member(new.column),
         object: stripe.id.object,
         offset: offset + (new.block * BLOCK_BYTES) as u64,
         bytes: new.bytes.clone(),
+        then: then(new.column),
     };
     let there = || blocks.iter().filter(|new| stripe.uses[new.column] != Use::Stale);
     (there().map(|new| new.column).collect(), there().map(effect).collect())
 }
 
-/// Writes without a log: content, then rows.
+/// Writes without a log: on each drive content, then its row.
+///
+/// A row says what is on its own drive, and that the stripe is open. Those with parity say it of all drives, and may be there where another drive's content
+/// is not, if the process dies in between: what a row says and no drive has is decoded, or never was ([`super::resolve`]).
 pub(super) async fn unlogged(
     stripe: &mut Stripe,
     mode: WriteMode,
@@ -65,21 +71,23 @@ pub(super) async fn unlogged(
         (0..stripe.uses.len()).for_each(|column| stripe.set_sums(column, mode.number, 0, &[]));
     }
     blocks.iter().for_each(|new| stripe.set_sums(new.column, mode.number, new.block, &new.bytes));
-    let (columns, effects) = write_effects(stripe, &blocks);
-    let replies = stripe.port.run(effects).await;
-    let mut bad = failed(stripe, &columns, &replies);
-    let columns = if fresh { stripe.there() } else { columns };
     let intent = Intent::Fresh { stripe: stripe.id }.encode();
     let stale = stripe.stale();
-    let effect = |column: usize, member: usize| {
+    let row = |column: usize| {
         let mut batch = row_batch(stripe, column);
         // Also of a stripe that is open already: after a crash, numbers go on behind the largest one that was used.
         batch.put(key::intent(mode.number), &intent);
         missed(stripe, &mut batch, &stale);
-        Effect::Apply { member, batch, sync: false }
+        batch
     };
-    let replies = stripe.each(&columns, effect).await;
-    bad.extend(failed(stripe, &columns, &replies));
+    let (mut columns, mut effects) = write_effects(stripe, &blocks, row);
+    if fresh {
+        let others: Vec<usize> = stripe.there().into_iter().filter(|column| !columns.contains(column)).collect();
+        let apply = |column: &usize| Effect::Apply { member: stripe.member(*column), batch: row(*column), sync: false };
+        effects.extend(others.iter().map(apply));
+        columns.extend(others);
+    }
+    let bad = failed(stripe, &columns, &stripe.port.run(effects).await);
     Ok(Written { fresh, failed: bearable(stripe, bad)?, ..Written::default() })
 }
 
@@ -90,7 +98,7 @@ pub(super) async fn logged(
     blocks: Vec<NewBlocks>,
 ) -> Result<Written, StripeError> {
     blocks.iter().for_each(|new| stripe.set_sums(new.column, mode.number, new.block, &new.bytes));
-    let (columns, effects) = write_effects(stripe, &blocks);
+    let (columns, effects) = write_effects(stripe, &blocks, |column| row_batch(stripe, column));
     let members = stripe.members(&columns);
     let concerned: Vec<usize> = blocks.iter().map(|new| new.column).collect();
     let mut logged_bytes = 0;
@@ -110,11 +118,6 @@ pub(super) async fn logged(
         // Nothing is in place yet. Who has no log has to be out of the set before anything is.
         return Err(StripeError::Failed { members: bad });
     }
-    let replies = stripe.port.run(effects).await;
-    let mut bad = failed(stripe, &columns, &replies);
-    let rows = stripe
-        .each(&columns, |column, member| Effect::Apply { member, batch: row_batch(stripe, column), sync: false })
-        .await;
-    bad.extend(failed(stripe, &columns, &rows));
+    let bad = failed(stripe, &columns, &stripe.port.run(effects).await);
     Ok(Written { fresh: false, logged_bytes, failed: bearable(stripe, bad)?, damage: Vec::new() })
 }

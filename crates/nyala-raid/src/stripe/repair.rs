@@ -12,6 +12,7 @@ use crate::effect::{Effect, Reply};
 use crate::error::StripeError;
 use crate::ids::BLOCK_BYTES;
 use crate::key;
+use bytes::Bytes;
 use nyala_kv::Batch;
 
 /// Repairs a stripe; the members `rebuild` (which are not to be read) get what they have missed.
@@ -31,13 +32,17 @@ pub(crate) async fn repair(mut stripe: Stripe, number: u64, rebuild: Vec<usize>)
         .map(|column| (column, full.clone()))
         .collect();
     let content = fetch(&mut stripe, &wants).await?;
-    let parity = if stripe.geometry.parity() > 0 { stripe.code.encode(&content, width - data) } else { Vec::new() };
+    let content: Vec<Bytes> = content.into_iter().map(Bytes::from).collect();
+    let parity: Vec<Bytes> = match stripe.geometry.parity() {
+        0 => Vec::new(),
+        _ => stripe.code.encode(&content, width - data).into_iter().map(Bytes::from).collect(),
+    };
     let rewrite = compare_parity(&mut stripe, &parity).await;
     repaired.read_bytes = (stripe.there().len() * full.len() * BLOCK_BYTES) as u64;
     heal(&mut stripe).await;
     if rewrite {
         // All of them: each has the versions of the others.
-        let new = |(at, bytes): (usize, &Vec<u8>)| NewBlocks { column: data + at, block: 0, bytes: bytes.clone() };
+        let new = |(at, bytes): (usize, &Bytes)| NewBlocks { column: data + at, block: 0, bytes: bytes.clone() };
         let blocks = parity.iter().enumerate().map(new).collect();
         repaired.failed = logged(&mut stripe, WriteMode { number, open: false }, blocks).await?.failed;
     }
@@ -54,7 +59,7 @@ pub(crate) async fn repair(mut stripe: Stripe, number: u64, rebuild: Vec<usize>)
 }
 
 /// Compares parity with what it should be; whether all of it has to be written with new versions.
-async fn compare_parity(stripe: &mut Stripe, parity: &[Vec<u8>]) -> bool {
+async fn compare_parity(stripe: &mut Stripe, parity: &[Bytes]) -> bool {
     let full = 0..stripe.geometry.blocks();
     let mut rewrite = false;
     for (column, right) in (stripe.geometry.data()..).zip(parity) {
@@ -67,7 +72,7 @@ async fn compare_parity(stripe: &mut Stripe, parity: &[Vec<u8>]) -> bool {
             stripe.found(column, DamageKind::Parity);
             rewrite = true;
         } else if bytes != *right && good.contains(&false) && !stripe.late.contains(&stripe.member(column)) {
-            stripe.heal.push((column, 0, right.clone()));
+            stripe.heal.push((column, 0, right.to_vec()));
         }
     }
     rewrite
@@ -92,16 +97,13 @@ fn bearable_repair(stripe: &Stripe, failed: Vec<usize>) -> Result<Vec<usize>, St
     Ok([bearable(stripe, good)?, stale].concat())
 }
 
-async fn rebuild_one(stripe: &Stripe, column: usize, bytes: Vec<u8>, failed: &mut Vec<usize>) -> u64 {
+async fn rebuild_one(stripe: &Stripe, column: usize, bytes: Bytes, failed: &mut Vec<usize>) -> u64 {
     let (member, len) = (stripe.member(column), bytes.len() as u64);
     let offset = stripe.geometry.offset(stripe.id);
-    let write = Effect::Write { member, object: stripe.id.object, offset, bytes };
-    let row = Effect::Apply { member, batch: row_batch(stripe, column), sync: false };
-    for effect in [write, row] {
-        if !matches!(stripe.port.run(vec![effect]).await.first(), Some(Reply::Done)) {
-            failed.push(member);
-            return 0;
-        }
+    let write = Effect::Write { member, object: stripe.id.object, offset, bytes, then: row_batch(stripe, column) };
+    if !matches!(stripe.port.run(vec![write]).await.first(), Some(Reply::Done)) {
+        failed.push(member);
+        return 0;
     }
     len
 }

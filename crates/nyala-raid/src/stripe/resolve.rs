@@ -104,20 +104,12 @@ async fn rewrite(stripe: &mut Stripe, number: u64, content: Vec<Vec<u8>>) -> Res
         }
     }
     let (columns, offset) = (stripe.there(), stripe.geometry.offset(stripe.id));
-    let write = |column: usize, member: usize| Effect::Write {
-        member,
-        object: stripe.id.object,
-        offset,
-        bytes: content[column].clone(),
-    };
-    let mut bad = failed(stripe, &columns, &stripe.each(&columns, write).await);
     let stale = stripe.stale();
-    let row = |column: usize, member: usize| {
-        let mut batch = row_batch(stripe, column);
-        batch.put(key::intent(number), Intent::Fresh { stripe: stripe.id }.encode());
-        missed(stripe, &mut batch, &stale);
-        Effect::Apply { member, batch, sync: false }
+    let write = |column: usize, member: usize| {
+        let mut then = row_batch(stripe, column);
+        then.put(key::intent(number), Intent::Fresh { stripe: stripe.id }.encode());
+        missed(stripe, &mut then, &stale);
+        Effect::Write { member, object: stripe.id.object, offset, bytes: content[column].clone().into(), then }
     };
-    bad.extend(failed(stripe, &columns, &stripe.each(&columns, row).await));
-    bearable(stripe, bad)
+    bearable(stripe, failed(stripe, &columns, &stripe.each(&columns, write).await))
 }

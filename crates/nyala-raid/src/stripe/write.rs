@@ -17,6 +17,7 @@ use super::plan::Plan;
 use super::rows::load_rows;
 use super::state::Stripe;
 use crate::error::StripeError;
+use bytes::Bytes;
 use std::ops::Range;
 
 /// Writes a part of a stripe's data.
@@ -24,7 +25,7 @@ pub(crate) async fn write(
     mut stripe: Stripe,
     mode: WriteMode,
     part: Range<usize>,
-    bytes: Vec<u8>,
+    bytes: Bytes,
 ) -> Result<Written, StripeError> {
     assert_eq!(part.len(), bytes.len(), "as many bytes as the part has");
     if stripe.stale().len() > stripe.geometry.parity() {
@@ -39,7 +40,7 @@ pub(crate) async fn write(
     }
     let plan = Plan::new(&stripe, &part);
     let blocks =
-        if fresh { plan.fresh(&stripe, &part, &bytes) } else { plan.change(&mut stripe, &part, &bytes).await? };
+        if fresh { plan.fresh(&stripe, (&part, &bytes)) } else { plan.change(&mut stripe, (&part, &bytes)).await? };
     // Before anything changes: what is healed is what was there.
     heal(&mut stripe).await;
     let mut written = if fresh {

@@ -88,8 +88,12 @@ impl Drive {
                 out.resize(len, 0);
                 return Reply::Bytes(out);
             }
-            Effect::Write { object, offset, bytes, .. } => {
+            Effect::Write { object, offset, bytes, then, .. } => {
                 self.files.entry(object.0).or_default().write(offset as usize, &bytes);
+                if !then.is_empty() {
+                    apply(&mut self.table, &then);
+                    self.pending.push(then);
+                }
             }
             Effect::Discard { object, offset, len, .. } => {
                 if let Some(file) = self.files.get_mut(&object.0) {
@@ -187,9 +191,9 @@ impl Drives {
     fn last(&mut self, effect: Effect) {
         let member = effect.member();
         let cut = match effect {
-            Effect::Write { member, object, offset, mut bytes } => {
+            Effect::Write { member, object, offset, mut bytes, .. } => {
                 bytes.truncate(self.random.below(bytes.len() as u64 + 1) as usize);
-                Effect::Write { member, object, offset, bytes }
+                Effect::Write { member, object, offset, bytes, then: Batch::new() }
             }
             Effect::Apply { member, batch, .. } if self.random.coin() => Effect::Apply { member, batch, sync: false },
             _ => return,

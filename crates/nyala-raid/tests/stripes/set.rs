@@ -3,6 +3,7 @@
 //! A set on such drives, driven as a shell would, beside a plain array of bytes.
 
 use crate::drives::{Down, Drives};
+use bytes::Bytes;
 use nyala_kv::Batch;
 use nyala_raid::Recovered;
 use nyala_raid::effect::Effect;
@@ -110,7 +111,7 @@ impl Set {
         let parts: Vec<_> = self.volume.geometry().parts(OBJECT, range).collect();
         let mut done = 0;
         for part in parts {
-            let piece = bytes[done..done + part.bytes.len()].to_vec();
+            let piece = Bytes::copy_from_slice(&bytes[done..done + part.bytes.len()]);
             done += part.bytes.len();
             loop {
                 let mode = WriteMode { number: self.next(), open: self.open.contains(&part.stripe) };
