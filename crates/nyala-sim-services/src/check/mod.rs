@@ -171,6 +171,12 @@ impl Ledger {
         self.doubts.entry(client).and_modify(|doubt| *doubt = until.min(*doubt));
     }
 
+    /// Servers that would tell clients of what they have lost are away for a while.
+    pub fn tell_later(&mut self, now: u64, until: u64) {
+        let clients = self.doubts.iter_mut().filter(|(client, doubt)| **client != 0 && **doubt > now);
+        clients.for_each(|(_, doubt)| *doubt = until.max(*doubt));
+    }
+
     /// It has no lock any more, or may have none.
     fn leaves(&mut self, program: ClientId) {
         self.inside.values_mut().for_each(|inside| inside.leave(program));

@@ -20,7 +20,7 @@ use disks::Flip;
 const LONGEST: Nanos = 13 * SECOND;
 /// So long a client stands still at most once all is well: its sessions end in that time.
 const LAST_STAND: Nanos = 2 * SESSION_TIMEOUT.as_nanos() as Nanos + 5 * SECOND;
-/// A client that was cut off knows what it has lost after this time.
+/// A client that was cut off knows what it has lost after this time, if there is somebody to tell it.
 const AFTERMATH: Nanos = 20 * SECOND;
 
 /// A client's process, which may be a later life.
@@ -207,6 +207,9 @@ impl Faults {
             with(|kernel| kernel.trace.say(&format!("{what} {name}")));
             tracing::info!("ACCIDENT {what} {name}");
         };
+        if cluster.servers[server].role != Role::Storage {
+            ledger(|ledger| ledger.tell_later(now(), now() + LONGEST + AFTERMATH));
+        }
         match what {
             0..2 => {
                 say("connections break");
@@ -327,7 +330,10 @@ impl Faults {
     /// A whole site loses power; its servers come back one by one.
     fn cut_all(&mut self, cluster: &mut Cluster) {
         let at = now();
-        ledger(|ledger| ledger.power_cut(at, self.kinds.only_metadata));
+        ledger(|ledger| {
+            ledger.power_cut(at, self.kinds.only_metadata);
+            ledger.tell_later(at, at + LONGEST + AFTERMATH);
+        });
         let servers = match self.kinds.only_metadata {
             true => cluster.with_role(Role::Meta),
             false => (0..cluster.servers.len()).collect(),
