@@ -8,6 +8,7 @@ use serde::Serialize;
 pub const DATA: usize = 8;
 /// The latter.
 pub const PARITY: usize = 2;
+
 /// How files lie on disks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
