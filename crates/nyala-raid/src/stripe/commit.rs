@@ -60,7 +60,7 @@ fn write_effects(stripe: &Stripe, blocks: &[NewBlocks], then: impl Fn(usize) -> 
 /// Writes without a log: on each drive content, then its row.
 ///
 /// A row says what is on its own drive, and that the stripe is open. Those with parity say it of all drives, and may be there where another drive's content
-/// is not, if the process dies in between: what a row says and no drive has is decoded, or never was ([`super::resolve`]).
+/// is not, if the process dies in between: what a row says and no drive has is decoded, or never was ([`super::resolve()`]).
 pub(super) async fn unlogged(
     stripe: &mut Stripe,
     mode: WriteMode,
