@@ -109,15 +109,18 @@ impl Runners {
     }
 
     fn send(&self, at: usize, effect: Effect, replies: &Sender<(usize, Reply, Duration)>) -> Option<Reply> {
+        let member = effect.member();
+        // Before the lock of all runners: a table that is being written answers late.
+        if let Effect::Get { key, .. } = &effect
+            && self.threads
+            && let Some(reply) = self.drive(member).and_then(|drive| drive.peek(key))
+        {
+            return Some(reply);
+        }
         let runners = self.runners.lock();
-        match &runners[effect.member()] {
+        match &runners[member] {
             None => Some(Reply::Failed),
-            Some(Runner::Thread(sender, drive)) => {
-                if let Effect::Get { key, .. } = &effect
-                    && let Some(reply) = drive.peek(key)
-                {
-                    return Some(reply);
-                }
+            Some(Runner::Thread(sender)) => {
                 let job = Job { effect, at, replies: replies.clone() };
                 if sender.send(job).is_ok() { None } else { Some(Reply::Failed) }
             }

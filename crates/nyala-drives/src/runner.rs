@@ -18,17 +18,16 @@ pub(crate) struct Job {
 
 pub(crate) enum Runner {
     Inline(Drive),
-    /// A thread that ends when this goes, and its drive.
-    Thread(Sender<Job>, Drive),
+    /// A thread that ends when this goes.
+    Thread(Sender<Job>),
 }
 
 impl Runner {
     /// A thread for a member's drive.
     pub fn thread(member: usize, drive: Drive) -> io::Result<Runner> {
         let (sender, receiver) = mpsc::channel();
-        let own = drive.clone();
-        std::thread::Builder::new().name(format!("drive-{member}")).spawn(move || work(&own, receiver))?;
-        Ok(Runner::Thread(sender, drive))
+        std::thread::Builder::new().name(format!("drive-{member}")).spawn(move || work(&drive, receiver))?;
+        Ok(Runner::Thread(sender))
     }
 }
 
