@@ -71,6 +71,7 @@ impl Core {
         let writeback = Arc::new(writeback);
         let ops = FileOps::new(ctx.clone(), cluster.clone(), files.clone(), delegations.clone(), writeback.clone());
         let ops = Arc::new(ops);
+        writeback.moved_back_by(Arc::<FileOps>::downgrade(&ops));
         let namespace = Arc::new(Namespace::new(
             ctx.clone(),
             cluster.clone(),

@@ -120,7 +120,16 @@ fn resolve(model: &Model, op: &Op) -> MetaOp {
             let version = model.nodes[&inode].inline.as_ref().map(|(version, _)| *version);
             let spilled = if *wrong { version.map(|version| version + 1) } else { version };
             let (end, allocated) = (Some(*end), *allocated);
-            MetaOp::Commit(Commit { inode, end, mtime: None, spilled, sync: false, close: false, allocated })
+            MetaOp::Commit(Commit {
+                inode,
+                end,
+                mtime: None,
+                spilled,
+                sync: false,
+                close: false,
+                allocated,
+                encoded: None,
+            })
         }
         Op::Xattr(i, n, set) => {
             let (inode, name) = (any_inode(i), ByteVec::from(format!("user.{n}").into_bytes()));

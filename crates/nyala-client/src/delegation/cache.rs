@@ -17,7 +17,7 @@ use crate::delegation::logic::open_predictor::OpenPredictor;
 use crate::delegation::logic::use_order;
 use crate::delegation::shards::{Locked, Shard, Shards};
 use crate::error::Result;
-use crate::file::state::File;
+use crate::file::state::{File, leftovers};
 use crate::file::table::Table;
 use crate::listener::{CacheListener, INVALIDATION_TIMEOUT};
 use crate::rpc::cluster::Cluster;
@@ -328,7 +328,7 @@ impl DelegationCache {
         }
         state.install(reply, generation, now_ms);
         if held && same && fresh {
-            state.note_leftovers(reply.leftovers == Some(true));
+            leftovers::note(&mut state, reply.leftovers == Some(true));
             state.load(answer.session);
         } else if !same {
             state.attrs_mut().invalidate();

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::file::handle::FileHandle;
 use crate::file::ops::FileOps;
 use crate::file::state::File;
+use crate::file::write::write;
 use crate::rpc::bound::Bound;
 use crate::rpc::storage::ChunkRange;
 use nyala_transport::wall_clock;
@@ -68,7 +69,7 @@ impl FileOps {
                     None => {
                         let step = self.step(from.file(), from_offset + done, to.file(), offset + done, len - done);
                         let data = from.read(from_offset + done, step as usize).await?.concat();
-                        self.writeback.write(to.file(), offset + done, &data, false).await?;
+                        write(self, to.file(), offset + done, &data, false).await?;
                         if to.file().state.lock().migration().is_some() {
                             self.writeback.flush_now(to.file()).await?;
                         }
@@ -134,12 +135,12 @@ impl FileOps {
             return Ok(Some(0));
         }
         let sink = {
-            let state = to.state.lock();
             // What is still on its way there could arrive later.
-            let end = offset + len;
+            let (state, end) = (to.state.lock(), offset + len);
             let flying = state.written().is_flying(&(offset..end));
             let quiet = !flying && state.written().dirty().overlapping(offset..end).next().is_none();
-            state.layout().cloned().filter(|_| quiet && !state.is_inline() && state.migration().is_none())
+            let settled = quiet && !state.is_inline() && state.migration().is_none();
+            state.layout().cloned().filter(|layout| settled && layout.encoded().is_none())
         };
         let (Some(source), Some(sink)) = (source, sink) else { return Ok(None) };
         let Some(piece) = piece(&source, from_offset, &sink, offset, len.min(left)) else { return Ok(None) };

@@ -10,13 +10,14 @@
 
 use crate::error::{Error, Result};
 use crate::file::encoding::{Encoded, Encoding};
+use crate::file::logic::stripes;
 use crate::file::move_data::move_data;
 use crate::file::move_purpose::{Purpose, in_use};
 use crate::file::ops::FileOps;
 use crate::file::state::File;
 use crate::rpc::deadline::Deadline;
 use crate::types::Destination;
-use nyala_wire::{DataLocation, ErasureCode, ErrorCode, InodeId, Layout, Pattern, PoolId, StripePattern, TargetId};
+use nyala_wire::{ErasureCode, ErrorCode, InodeId, Layout, Pattern, StripePattern, TargetId};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,22 +62,11 @@ pub(super) fn destination(
     code: ErasureCode,
     avoid: Vec<TargetId>,
 ) -> Result<Destination> {
-    let pool =
-        pool_of(ops, layout).ok_or_else(|| Error::refused(ErrorCode::NO_SPACE, "none of its targets is known"))?;
+    let pool = stripes::pool_of(&ops.cluster.maps.view().map, layout)
+        .ok_or_else(|| Error::refused(ErrorCode::NO_SPACE, "none of its targets is known"))?;
     let (chunk_bytes, num_targets) = (layout.chunk_bytes, u16::from(code.data));
     let pattern = StripePattern { pattern, chunk_bytes, num_targets, pool, inline_bytes: 0, code: Some(code) };
     Ok(Destination { pattern, avoid })
-}
-
-fn pool_of(ops: &FileOps, layout: &Layout) -> Option<PoolId> {
-    let map = ops.cluster.maps.view().map.clone();
-    layout.indices().find_map(|index| {
-        let target = match layout.location(index) {
-            DataLocation::Target(id) => id,
-            DataLocation::Group(id) => *map.group(id)?.members.first()?,
-        };
-        map.target(target).map(|target| target.pool)
-    })
 }
 
 /// Moves the data of a file that is encoded to where it can be written to; a handle or the caller's lock keeps it from being encoded
@@ -111,7 +101,9 @@ pub(super) async fn make_writable_locked(ops: &Arc<FileOps>, file: &Arc<File>) -
 /// A file was opened here, and its handle counts: who writes can write to it from now on, and it is not encoded any more.
 pub(super) async fn opened(ops: &Arc<FileOps>, file: &Arc<File>, write: bool) -> Result<()> {
     if write {
-        return make_writable(ops, file).await;
+        // One that is written in whole stripes here stays so as long as it only grows.
+        let whole_stripes = file.state.lock().stripes().writing().is_some();
+        return if whole_stripes { Ok(()) } else { make_writable(ops, file).await };
     }
     // What is encoded already is read by the layout that is known, until that is given up.
     if file.state.lock().layout().is_none_or(|layout| layout.encoded().is_none()) {

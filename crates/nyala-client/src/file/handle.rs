@@ -12,6 +12,7 @@ use crate::file::encode_later;
 use crate::file::logic::read_ahead::Stream;
 use crate::file::open::Opened;
 use crate::file::state::File;
+use crate::file::write;
 use crate::rpc::deadline::Deadline;
 use crate::types::SeekTarget;
 use crate::writeback::flush::Flush;
@@ -88,15 +89,15 @@ impl FileHandle {
 
     /// Writes at the end of the file, whoever wrote there last. Returns the offset written at.
     pub async fn append(&self, data: &[u8]) -> Result<u64> {
-        self.inner.core.writeback.append(&self.inner.file, data).await
+        write::append(&self.inner.core.ops, &self.inner.file, data).await
     }
 
     /// Writes at `offset` (at the end if opened so). Returns the number of bytes taken: all.
     pub async fn write(&self, offset: u64, data: &[u8]) -> Result<usize> {
         let Inner { core, file, append, .. } = &*self.inner;
         match append {
-            true => core.writeback.append(file, data).await.map(|_| ())?,
-            false => core.writeback.write(file, offset, data, self.inner.is_buffered()).await?,
+            true => write::append(&core.ops, file, data).await.map(|_| ())?,
+            false => write::write(&core.ops, file, offset, data, self.inner.is_buffered()).await?,
         }
         Ok(data.len())
     }

@@ -17,14 +17,14 @@ use crate::file::encode_copy;
 use crate::file::move_copy::Move;
 use crate::file::move_purpose::{Purpose, Yielding, in_use};
 use crate::file::ops::FileOps;
-use crate::file::state::File;
+use crate::file::state::{File, whole_stripes};
 use crate::rpc::bound::Bound;
 use crate::rpc::failure::unexpected_reply;
 use crate::types::Destination;
 use crate::writeback::logic::unsynced::Unsynced;
 use nyala_wire::meta::{MetaOp, MetaReply, Owner, Want};
 use nyala_wire::storage::ChunkFileId;
-use nyala_wire::{DataLocation, ErrorCode, InodeId, Layout, TargetId};
+use nyala_wire::{DataLocation, ErrorCode, InodeId, Layout, SessionId, TargetId};
 use std::sync::Arc;
 
 /// With these a metadata server says that it has not moved it.
@@ -71,8 +71,8 @@ pub(super) async fn move_data(
     ops.writeback.flush_now(file).await?;
     let admission = ops.delegations.admit(file, Need { write: true, cached: true, patient: false }).await?;
     let (from, inline, size) = {
-        let state = file.state.lock();
-        let settled = admission.access == Access::Cached && state.is_clean();
+        let mut state = file.state.lock();
+        let settled = admission.access == Access::Cached && state.is_clean() && whole_stripes::close(&mut state);
         let from = state.layout().cloned().filter(|_| settled).ok_or_else(in_use)?;
         (from, state.is_inline(), state.size())
     };
@@ -80,22 +80,26 @@ pub(super) async fn move_data(
     let (session, unsynced) = (admission.session, Unsynced::default());
     let mut work = Move { ops, file, session, from, to, size, unsynced, yielding: Yielding::new(purpose) };
     let bytes = if inline { 0 } else { copy(&mut work, moved).await? };
-    let op = MetaOp::MoveData { inode: file.inode, layout: (*work.to).clone() };
-    let bound = Bound::new(file.inode, session);
-    match ops.cluster.meta_bound("move a file's data", op, Want::NOTHING, bound).await.map(|answer| answer.reply) {
-        Ok(MetaReply::Done) => {}
-        Ok(_) => return Err(unexpected_reply("move a file's data")),
-        Err(error) => {
-            // Only where it is certain that it was not done.
-            if !inline && REFUSED.iter().any(|code| error.is(*code)) {
-                work.give_up().await;
-            }
-            return Err(error);
+    if let Err(error) = move_to(ops, file, &work.to, session).await {
+        // Only where it is certain that it was not done.
+        if !inline && REFUSED.iter().any(|code| error.is(*code)) {
+            work.give_up().await;
         }
+        return Err(error);
     }
     // What is known of it is asked for before it is used again.
     file.state.lock().unload();
     Ok((bytes, (*work.to).clone()))
+}
+
+/// Says where the data is now.
+pub(super) async fn move_to(ops: &Arc<FileOps>, file: &File, to: &Layout, session: SessionId) -> Result<()> {
+    let op = MetaOp::MoveData { inode: file.inode, layout: to.clone() };
+    let bound = Bound::new(file.inode, session);
+    match ops.cluster.meta_bound("move a file's data", op, Want::NOTHING, bound).await?.reply {
+        MetaReply::Done => Ok(()),
+        _ => Err(unexpected_reply("move a file's data")),
+    }
 }
 
 /// Copies everything and has it on disk.

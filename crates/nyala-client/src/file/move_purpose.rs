@@ -21,6 +21,8 @@ pub(crate) enum Purpose {
     Repair,
     /// Somebody here is about to write: those who ask wait for it, for a while.
     Write,
+    /// What was written in whole stripes would be lost otherwise.
+    Rescue,
 }
 
 /// A recall of the delegation is answered after this part of the time in which a session is ended, at the latest.
@@ -43,7 +45,7 @@ impl Yielding {
         let wanted = match self.purpose {
             Purpose::Move => file.move_lock.is_wanted() || file.state.lock().open().handles() > 0,
             Purpose::Repair => file.move_lock.is_wanted(),
-            Purpose::Write => false,
+            Purpose::Write | Purpose::Rescue => false,
         };
         let asked = ops.delegations.lock(file.inode).is_going(file.inode);
         let since = {
@@ -53,7 +55,7 @@ impl Yielding {
         };
         let timeout = Duration::from_millis(ops.cluster.maps.view().map.settings.session_timeout_ms.into());
         let longest = if self.purpose == Purpose::Write { timeout / KEPT_WAITING } else { Duration::ZERO };
-        let over = since.is_some_and(|since| since.elapsed() >= longest);
+        let over = self.purpose != Purpose::Rescue && since.is_some_and(|since| since.elapsed() >= longest);
         if wanted || over { Err(in_use()) } else { Ok(()) }
     }
 }

@@ -14,7 +14,7 @@ use crate::file::ops::FileOps;
 use crate::file::read_cache::Segment;
 use crate::file::read_encoded::{Piece, read_encoded};
 use crate::file::state::content::Content;
-use crate::file::state::{File, FileState};
+use crate::file::state::{File, FileState, whole_stripes};
 use crate::listener::FileEnd;
 use crate::rpc::logic::segments::Segments;
 use crate::rpc::storage::ChunkRange;
@@ -127,13 +127,13 @@ impl FileOps {
     }
 
     fn plan(&self, state: &mut FileState, stream: &Mutex<Stream>, range: Range<u64>) -> Result<Noted> {
-        let layout = state.layout().cloned().ok_or(Error::Protocol { what: "read", detail: "no layout" })?;
+        let stored = whole_stripes::stored_at(state).ok_or(Error::Protocol { what: "read", detail: "no layout" })?;
         let max_window = self.ctx.config.read_ahead_bytes as u64;
         let plan = stream.lock().on_read(range.start, range.end - range.start, max_window);
         let unsent = state.written().unsent(range.clone());
         let mut own = RangeSet::default();
         unsent.iter().for_each(|(at, data)| own.insert(*at..*at + data.len() as u64));
-        let size = state.size();
+        let (layout, size) = stored;
         let mut noted = Noted { range: range.clone(), layout, size, unsent, sources: Vec::new(), ahead: Vec::new() };
         if own.gaps(range.clone()).is_empty() {
             return Ok(noted);

@@ -5,7 +5,7 @@
 //! **Failure model.** Own data is pushed first, so that no late write undoes a truncate or fills a hole again. What is
 //! sent to several targets may have happened on some of them only when an error is returned; all of it can be repeated.
 
-use crate::delegation::admission::Access;
+use crate::delegation::admission::{Access, Admission};
 use crate::delegation::logic::delegations::Need;
 use crate::error::{Error, Result};
 use crate::file::empty::empty;
@@ -15,6 +15,7 @@ use crate::file::ops::{FileOps, NO_SUCH_ADDRESS};
 use crate::file::state::File;
 use crate::file::state::content::Content;
 use crate::file::state::pending_attrs::can_wait;
+use crate::file::write::move_back;
 use crate::rpc::bound::{Bound, UNBOUND};
 use crate::rpc::failure::unexpected_reply;
 use crate::rpc::storage::ChunkRange;
@@ -176,19 +177,8 @@ impl FileOps {
             ZERO_RANGE => true,
             _ => return Err(Error::refused(ErrorCode::NOT_SUPPORTED, "this fallocate mode is not supported")),
         };
-        let admission = self.delegations.admit(file, Need { write: true, cached: true, patient: true }).await?;
-        {
-            let _gate = file.pass_gate(&self.ctx).await?;
-            self.writeback.flush(file, Flush::default()).await?;
-            if admission.access == Access::Timed {
-                self.delegations.file_info(file).await?;
-            }
-        }
-        let (layout, inline, size) = {
-            let state = file.state.lock();
-            let layout = state.layout().cloned().ok_or(Error::Protocol { what: "allocate", detail: "no layout" })?;
-            (layout, state.is_inline(), state.size())
-        };
+        let (admission, layout, size) = self.admit_to_allocate(file).await?;
+        let inline = file.state.lock().is_inline();
         if zeroes {
             self.zero(file, &layout, inline, offset..end.min(size), admission.session).await?;
         } else if !inline {
@@ -206,6 +196,32 @@ impl FileOps {
             self.setattr(file.inode, SetAttr { size: Some(end), ..SetAttr::default() }).await?;
         }
         Ok(())
+    }
+
+    /// Waits until what is written is at the servers, and the data where it can be written to; where that is, and the file's size.
+    async fn admit_to_allocate(self: &Arc<FileOps>, file: &Arc<File>) -> Result<(Admission, Arc<Layout>, u64)> {
+        loop {
+            let need = Need { write: true, cached: true, patient: true };
+            let admission = self.delegations.admit(file, need).await?;
+            {
+                let _gate = file.pass_gate(&self.ctx).await?;
+                self.writeback.flush(file, Flush::default()).await?;
+                if admission.access == Access::Timed {
+                    self.delegations.file_info(file).await?;
+                }
+            }
+            let (layout, size) = {
+                let state = file.state.lock();
+                let layout =
+                    state.layout().cloned().ok_or(Error::Protocol { what: "allocate", detail: "no layout" })?;
+                (layout, state.size())
+            };
+            if layout.encoded().is_none() {
+                return Ok((admission, layout, size));
+            }
+            drop(admission);
+            move_back(self, file).await?;
+        }
     }
 
     /// Makes a range read as zeros; the file's size stays.
@@ -237,7 +253,7 @@ impl FileOps {
         punched?;
         let mtime = Some(wall_clock());
         let inode = file.inode;
-        let commit = Commit { inode, end: None, mtime, spilled: None, sync: false, close: false, allocated: None };
+        let commit = Commit { inode, mtime, ..Commit::default() };
         let (op, bound) = (MetaOp::Commit(commit), Bound::new(inode, session));
         let (generation, altered) = {
             let state = file.state.lock();

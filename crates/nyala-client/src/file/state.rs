@@ -10,10 +10,14 @@ mod binding;
 pub(crate) mod commit;
 pub(crate) mod content;
 pub(crate) mod failures;
+pub(crate) mod full_stripes;
+pub(crate) mod leftovers;
 mod location;
 pub(crate) mod migration;
 pub(crate) mod open;
 pub(crate) mod pending_attrs;
+pub(crate) mod stripes;
+pub(crate) mod whole_stripes;
 pub(crate) mod written;
 
 use crate::context::Context;
@@ -30,6 +34,7 @@ use commit::CommitState;
 pub(crate) use content::MAX_UNIT;
 use content::{Content, ContentState};
 use failures::Failures;
+use full_stripes::FullStripes;
 use migration::InlineMigration;
 use nyala_wire::meta::FileReply;
 use nyala_wire::{Attr, InodeId, Layout, SessionId, Time};
@@ -38,6 +43,7 @@ use parking_lot::Mutex;
 use pending_attrs::PendingAttrs;
 use std::ops::Range;
 use std::sync::Arc;
+
 use tokio::sync::{MutexGuard, Notify};
 use written::WrittenState;
 
@@ -58,6 +64,8 @@ pub(crate) struct File {
     pub(crate) appending: tokio::sync::Mutex<()>,
     /// Held from a claim on the inline content until the server knows that it is given up.
     pub(crate) claiming: Arc<tokio::sync::Mutex<()>>,
+    /// Held while targets of whole stripes are chosen.
+    pub(crate) choosing: tokio::sync::Mutex<()>,
 }
 
 /// What is known of a file: who has it open, its attributes, what was written to it, what is to be committed, and its content.
@@ -70,6 +78,7 @@ pub(crate) struct FileState {
     content: ContentState,
     failures: Failures,
     unsynced: Unsynced,
+    stripes: FullStripes,
     leftovers: Leftovers,
     cache: ReadCache,
     name: Option<String>,
@@ -95,6 +104,7 @@ impl File {
             asking: tokio::sync::Mutex::new(()),
             appending: tokio::sync::Mutex::new(()),
             claiming: Arc::default(),
+            choosing: Default::default(),
         }
     }
 
@@ -124,6 +134,7 @@ impl FileState {
             content: ContentState::new(),
             failures: Failures::default(),
             unsynced: Unsynced::default(),
+            stripes: FullStripes::default(),
             leftovers: Leftovers::Clean,
             cache: ReadCache::default(),
             name: None,
@@ -221,6 +232,7 @@ impl FileState {
     pub(crate) fn unload(&mut self) {
         self.binding.unload();
         self.leftovers = Leftovers::Clean;
+        self.end_stripes();
         self.attrs.invalidate();
         self.size = self.written.own_end();
         self.cache.clear();
@@ -232,29 +244,11 @@ impl FileState {
         self.written.discard(self.content.unit());
         self.pending_attrs.discard();
         self.commit.discard();
+        self.end_stripes();
         // Of a commit under way too: what it says is not so any more.
         self.content.discard();
         self.generation += 1;
         self.size = 0;
-    }
-
-    /// Its server says whether there may be something. What this client has not committed is not in doubt.
-    pub(crate) fn note_leftovers(&mut self, leftovers: bool) {
-        match (leftovers, self.leftovers) {
-            (true, Leftovers::Clean) if self.is_clean() => self.leftovers = Leftovers::Unknown,
-            (false, Leftovers::Unknown) if !self.is_loaded() => self.leftovers = Leftovers::Clean,
-            _ => {}
-        }
-    }
-
-    /// From where on chunk files have to be cut before a range is written, in bytes of the file.
-    pub(crate) fn leftovers_from(&self, range: &Range<u64>) -> Option<u64> {
-        match self.leftovers {
-            Leftovers::Clean => None,
-            _ if self.is_inline() => (range.end > self.inline_limit()).then_some(0),
-            Leftovers::Cutting => Some(self.size),
-            Leftovers::Unknown => (range.start > self.size).then_some(self.size),
-        }
     }
 
     pub(crate) fn is_inline(&self) -> bool {
@@ -326,6 +320,7 @@ parts! {
     commit, commit_mut: CommitState;
     failures, failures_mut: Failures;
     unsynced, unsynced_mut: Unsynced;
+    stripes, stripes_mut: FullStripes;
     cache, cache_mut: ReadCache;
 }
 
@@ -366,6 +361,19 @@ impl FileState {
     /// Where its chunk files are; `None`: nothing is known of the file.
     pub(crate) fn layout(&self) -> Option<&Arc<Layout>> {
         self.content.layout()
+    }
+
+    /// The data is elsewhere.
+    pub(crate) fn locate(&mut self, layout: Arc<Layout>) {
+        self.content.locate(layout);
+        self.unsynced.relocate();
+        self.cache.clear();
+    }
+
+    fn end_stripes(&mut self) {
+        if let Some(before) = self.stripes.end() {
+            self.locate(before);
+        }
     }
 
     /// The server has said what the file is.
@@ -427,20 +435,6 @@ impl FileState {
 
     pub(crate) fn leftovers(&self) -> Leftovers {
         self.leftovers
-    }
-
-    /// Leftovers are to be cut; whether the caller has to do it, and nobody else does.
-    pub(crate) fn begin_cut(&mut self) -> bool {
-        assert_ne!(self.leftovers, Leftovers::Clean, "nothing is to be cut");
-        std::mem::replace(&mut self.leftovers, Leftovers::Cutting) != Leftovers::Cutting
-    }
-
-    /// The cut is over; unless the delegation went meanwhile, and what is known with it.
-    pub(crate) fn end_cut(&mut self, became: Leftovers) {
-        assert_ne!(became, Leftovers::Cutting, "a cut that is over is still under way");
-        if self.leftovers == Leftovers::Cutting {
-            self.leftovers = became;
-        }
     }
 
     /// This client wrote `range`, at `mtime`: the file may have grown, and have a hole now.

@@ -23,6 +23,8 @@ use tokio::task::JoinHandle;
 const TICK: Duration = Duration::from_millis(100);
 /// Size and time of data that storage has are told to metadata after this time.
 const COMMIT_AFTER_MS: u64 = 500;
+/// The same of whole stripes, which have to be synced first.
+const COMMIT_STRIPES_AFTER_MS: u64 = 10_000;
 /// Longest wait of one poll for a newer map.
 const WATCH_WAIT: Duration = Duration::from_secs(20);
 
@@ -97,7 +99,7 @@ fn tick(core: &Arc<Core>) {
 }
 
 fn look_after(core: &Arc<Core>, file: &Arc<File>, now_ms: u64) {
-    let (inline_due, commit_due, whole) = {
+    let (inline_due, commit_due, whole, stripes) = {
         let mut state = file.state.lock();
         if !state.is_loaded() {
             state.cache_mut().expire(now_ms, core.ctx.cache_ms());
@@ -109,18 +111,24 @@ fn look_after(core: &Arc<Core>, file: &Arc<File>, now_ms: u64) {
         }
         let age = core.ctx.config.max_dirty_age.as_millis() as u64;
         let old = |born_ms: u64| now_ms.saturating_sub(born_ms) >= age;
-        let inline_due = state.is_inline() && state.written().dirty().iter().any(|extent| old(extent.born_ms));
-        let commit_due = state.commit().is_due(now_ms, COMMIT_AFTER_MS);
-        (inline_due, commit_due, state.migration().is_some())
+        let failed = state.stripes().has_failed();
+        let inline_due =
+            failed || state.is_inline() && state.written().dirty().iter().any(|extent| old(extent.born_ms));
+        let stripes = state.stripes().writing().is_some();
+        let commit_due = state.commit().is_due(now_ms, if stripes { COMMIT_STRIPES_AFTER_MS } else { COMMIT_AFTER_MS });
+        (inline_due, commit_due, state.migration().is_some(), stripes)
     };
     core.writeback.pump(file);
-    if inline_due || (commit_due && whole) {
+    if inline_due || (commit_due && whole && !stripes) {
         core.writeback.flush_in_background(file.clone());
     } else if commit_due {
         let (core, file) = (core.clone(), file.clone());
         core.clone().ctx.spawn(async move {
             if let Ok(_gate) = file.gate.try_lock() {
-                core.writeback.commit_so_far(&file).await;
+                match stripes {
+                    true => core.writeback.commit_stripes(&file).await,
+                    false => core.writeback.commit_so_far(&file).await,
+                }
             }
         });
     }

@@ -5,13 +5,13 @@
 //! **Failure model.** A part is buffered as a whole or not at all. What was accepted under a session that has ended since is
 //! refused.
 
-use crate::error::Result;
-use crate::file::state::File;
+use crate::error::{Error, Result};
 use crate::file::state::content::Content;
+use crate::file::state::{File, whole_stripes};
 use crate::rpc::bound::Bound;
 use crate::writeback::owner::Writeback;
 use nyala_transport::wall_clock;
-use nyala_wire::SessionId;
+use nyala_wire::{ErrorCode, SessionId};
 use std::sync::Arc;
 
 /// A part of a write: `room` bytes of the budget are taken for it.
@@ -21,6 +21,11 @@ pub(crate) struct WritePart<'a> {
     pub(crate) data: &'a [u8],
     pub(crate) room: usize,
     pub(crate) session: SessionId,
+}
+
+/// The file's data has to be moved back first (`file::write`).
+pub(crate) fn encoded() -> Error {
+    Error::refused(ErrorCode::NOT_SUPPORTED, "the file is encoded, and was not moved back before it was written to")
 }
 
 impl Writeback {
@@ -33,6 +38,9 @@ impl Writeback {
         let mut state = file.state.lock();
         if state.session() != session {
             return Err(Bound::new(file.inode, session).lost());
+        }
+        if !whole_stripes::accepts(&state, at) {
+            return Err(encoded());
         }
         if !state.pending_attrs().is_settled() {
             // What was set goes out first: a write changes the time that was set, and may move the content to storage.

@@ -19,6 +19,7 @@ use crate::file::state::{File, MAX_UNIT};
 use crate::rpc::bound::Bound;
 use crate::rpc::failure::unexpected_reply;
 use crate::rpc::storage::ChunkRange;
+use crate::writeback::buffer::encoded;
 use crate::writeback::owner::Writeback;
 use bytes::Bytes;
 use nyala_transport::trace::{carried, under};
@@ -61,6 +62,9 @@ impl Writeback {
             // Of an unknown file nobody could say later which targets have unsynced bytes of it.
             self.delegations.learn(file, &reply);
             let Some(content) = &reply.inline else {
+                if reply.layout.encoded().is_some() {
+                    return Err(encoded());
+                }
                 self.send_direct(file, &reply.layout, offset, Bytes::copy_from_slice(data), session).await?;
                 let sparse = offset > reply.attr.size || reply.attr.allocated.is_some();
                 return self.commit_direct(file, end, None, sparse, how).await;
@@ -193,7 +197,7 @@ impl Writeback {
         how: Handed,
     ) -> Result<()> {
         let (inode, mtime) = (file.inode, Some(wall_clock()));
-        let commit = Commit { inode, end: Some(end), mtime, spilled, sync: false, close: false, allocated: None };
+        let commit = Commit { inode, end: Some(end), mtime, spilled, ..Commit::default() };
         match self
             .cluster
             .meta_bound("commit a file's size", MetaOp::Commit(commit), how.want, how.bound(inode))

@@ -17,22 +17,34 @@ use crate::rpc::failure::unexpected_reply;
 use crate::rpc::storage::ChunkRange;
 use crate::writeback::logic::ranges::RangeSet;
 use crate::writeback::owner::Writeback;
+use crate::writeback::stripe_write::target_away;
 use crate::writeback::sync::Synced;
 use nyala_transport::wall_clock;
-use nyala_wire::meta::{Commit, MetaOp, MetaReply, Owner, Want};
+use nyala_wire::meta::{Commit, EncodedData, MetaOp, MetaReply, Owner, Want};
 use nyala_wire::storage::{StorageOp, StorageReply};
 use nyala_wire::{ErrorCode, Layout, SessionId, Time};
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
 /// What a commit says beside a file's size and time, and the session that all of it was accepted under.
-#[derive(Clone, Copy)]
 struct CommitFacts {
     /// Inline content of this version moved to storage.
     spilled: Option<u64>,
     allocated: Option<u64>,
+    /// What was written in whole stripes, and is on disk.
+    encoded: Option<EncodedData>,
     session: SessionId,
 }
+
+/// With these a server says that it does not take data that was written encoded.
+const NOT_TAKEN: [ErrorCode; 6] = [
+    ErrorCode::AGAIN,
+    ErrorCode::BUSY,
+    ErrorCode::INVALID,
+    ErrorCode::STALE,
+    ErrorCode::NOT_SUPPORTED,
+    ErrorCode::UNAUTHORIZED,
+];
 
 /// What a push is for.
 #[derive(Clone, Copy, Default)]
@@ -121,15 +133,7 @@ impl Writeback {
     pub(crate) async fn flush_nothing(self: &Arc<Writeback>, file: &Arc<File>, flush: Flush) -> Result<()> {
         let inode = file.inode;
         if flush.sync {
-            let commit = Commit {
-                inode,
-                end: None,
-                mtime: None,
-                spilled: None,
-                sync: true,
-                close: flush.close,
-                allocated: None,
-            };
+            let commit = Commit { inode, sync: true, close: flush.close, ..Commit::default() };
             self.cluster.meta("sync a file", MetaOp::Commit(commit), Owner::default()).await?;
         } else if flush.close {
             self.cluster.meta_done("close a file", MetaOp::Close { inode }).await?;
@@ -139,6 +143,9 @@ impl Writeback {
 
     async fn flush_striped(self: &Arc<Writeback>, file: &Arc<File>, flush: Flush) -> Result<FlushStep> {
         self.drain(file).await;
+        if file.state.lock().stripes().writing().is_some() {
+            return self.flush_stripes(file, flush).await;
+        }
         while self.is_migration_failed(file)? {
             self.drain(file).await;
         }
@@ -166,12 +173,92 @@ impl Writeback {
             let state = file.state.lock();
             let spilled = state.migration().map(InlineMigration::version);
             let tell = state.commit().is_pending() || spilled.is_some() || allocated.is_some();
-            tell.then_some(CommitFacts { spilled, allocated, session: state.session() })
+            tell.then_some(CommitFacts { spilled, allocated, encoded: None, session: state.session() })
         };
         match facts {
             Some(facts) => self.commit(file, flush, facts).await,
             None => self.flush_nothing(file, flush).await.map(|()| FlushStep::Finished),
         }
+    }
+
+    /// The same of a file that is written in whole stripes. Where its server or a target does not take them they are moved back.
+    async fn flush_stripes(self: &Arc<Writeback>, file: &Arc<File>, flush: Flush) -> Result<FlushStep> {
+        let Some(synced) = self.sync_stripes(file).await else { return self.leave_stripes(file).await };
+        let facts = {
+            let state = file.state.lock();
+            let spilled = state.migration().map(InlineMigration::version);
+            let tell = state.commit().is_pending() || spilled.is_some();
+            tell.then_some(CommitFacts { spilled, allocated: None, encoded: Some(synced), session: state.session() })
+        };
+        let Some(facts) = facts else { return self.flush_nothing(file, flush).await.map(|()| FlushStep::Finished) };
+        match self.commit(file, flush, facts).await {
+            Ok(FlushStep::Redo) => self.leave_stripes(file).await,
+            Err(error) if NOT_TAKEN.iter().any(|code| error.is(*code)) => {
+                tracing::info!(inode = %file.inode, %error, "a file that was written encoded is mirrored first");
+                self.leave_stripes(file).await
+            }
+            done => done,
+        }
+    }
+
+    /// What is stored of whole stripes is on disk; `None`: it may not be.
+    async fn sync_stripes(self: &Arc<Writeback>, file: &Arc<File>) -> Option<EncodedData> {
+        let (layout, end, syncing) = {
+            let mut state = file.state.lock();
+            let layout = state.layout()?.clone();
+            let stripes = state.stripes_mut().writing_mut().filter(|stripes| !stripes.has_failed())?;
+            (layout, stripes.stored(), stripes.begin_sync())
+        };
+        let synced = tokio::select! {
+            synced = self.sync_indices(file.inode, &layout, &syncing.indices) => synced,
+            error = target_away(self, &layout) => Err(error),
+        };
+        if synced.as_ref().is_ok_and(Synced::is_certain) {
+            return Some(EncodedData { layout: (*layout).clone(), end });
+        }
+        if let Err(error) = synced {
+            tracing::warn!(inode = %file.inode, %error, "whole stripes were not synced; the file is mirrored instead");
+        }
+        if let Some(stripes) = file.state.lock().stripes_mut().writing_mut() {
+            stripes.not_synced(syncing);
+        }
+        None
+    }
+
+    /// What is stored of whole stripes, and is to be told, is; the gate is held.
+    pub(crate) async fn commit_stripes(self: &Arc<Writeback>, file: &Arc<File>) {
+        let step = match file.state.lock().stripes().writing() {
+            Some(stripes) if !stripes.has_failed() => Flush::default(),
+            _ => return,
+        };
+        let done = self.flush_stripes(file, step).await;
+        if let Err(error) = done {
+            self.flush_failed(file, &error);
+        }
+    }
+
+    /// Whole stripes that nobody took go where the file can be written to.
+    async fn leave_stripes(self: &Arc<Writeback>, file: &Arc<File>) -> Result<FlushStep> {
+        if let Some(stripes) = file.state.lock().stripes_mut().writing_mut() {
+            stripes.failed();
+        }
+        let left = match self.moves_back() {
+            Some(moves_back) => moves_back.leave_stripes(file.clone()).await,
+            None => Err(Error::ShutDown),
+        };
+        left.map(|()| FlushStep::Redo).inspect_err(|_| {
+            let mut state = file.state.lock();
+            if !state.stripes().has_failed() {
+                // Dropped already, with its session.
+                return;
+            }
+            state.unload();
+            self.with_bytes(&mut state, |state| state.discard());
+            // Parts that nobody waits for any more may come late under the names that the next choice would have.
+            state.stripes_mut().decline();
+            drop(state);
+            file.changed.notify_waiters();
+        })
     }
 
     /// Storage may have lost inline content that was moved there: its server has it still, and it is laid under what is
@@ -236,18 +323,26 @@ impl Writeback {
 
     /// Tells metadata about data that storage has.
     async fn commit(self: &Arc<Writeback>, file: &Arc<File>, flush: Flush, facts: CommitFacts) -> Result<FlushStep> {
-        let CommitFacts { spilled, allocated, session } = facts;
+        let CommitFacts { spilled, allocated, encoded, session } = facts;
         let bound = Bound::new(file.inode, session);
-        let (under_way, mtime) = Committing::begin(file, bound)?;
-        let end = under_way.uncommitted.map(|uncommitted| uncommitted.end);
-        let wrote = end.is_some() || spilled.is_some();
+        let upto = encoded.as_ref().map(|encoded| encoded.end);
+        let (under_way, mtime) = Committing::begin(file, bound, upto.unwrap_or(u64::MAX))?;
+        let said = under_way.uncommitted.map(|uncommitted| uncommitted.end);
+        let wrote = said.is_some() || spilled.is_some();
+        let end = said.filter(|_| upto.is_none());
         let mtime = mtime.or_else(|| wrote.then(wall_clock));
         let Flush { sync, close, .. } = flush;
-        let commit = Commit { inode: file.inode, end, mtime, spilled, sync, close, allocated };
+        let commit =
+            Commit { inode: file.inode, end, mtime, spilled, sync, close, allocated, encoded: encoded.map(Box::new) };
         // Who commits holds the file's gate, for which a delegation on its way back waits: two that both may read would wait for
         // each other's (`Want::PINNED`).
         let reply = self.cluster.meta_bound("commit a file's size", MetaOp::Commit(commit), Want::PINNED, bound).await;
         let attr = match reply.map(|answer| answer.reply) {
+            Ok(MetaReply::Attr(attr)) if upto.is_some_and(|upto| attr.size < upto) => {
+                drop(under_way);
+                tracing::info!(inode = %file.inode, "its server is older, and takes no files that were written encoded");
+                return Ok(FlushStep::Redo);
+            }
             Ok(MetaReply::Attr(attr)) => attr,
             other => {
                 drop(under_way);
@@ -265,6 +360,9 @@ impl Writeback {
         if spilled.is_some() {
             state.end_migration();
         }
+        if upto.is_some() {
+            state.stripes_mut().acknowledged();
+        }
         state.take_sent_attr(&attr, under_way.altered, self.ctx.now_ms());
         under_way.over(&mut state);
         state.settle();
@@ -276,7 +374,7 @@ impl Writeback {
         let due = {
             let state = file.state.lock();
             let due = state.migration().is_none() && state.commit().is_pending() && !state.is_inline();
-            due.then_some(CommitFacts { spilled: None, allocated: None, session: state.session() })
+            due.then_some(CommitFacts { spilled: None, allocated: None, encoded: None, session: state.session() })
         };
         if let Some(facts) = due
             && let Err(error) = self.commit(file, Flush::default(), facts).await
@@ -337,12 +435,12 @@ struct Committing<'a> {
 
 impl<'a> Committing<'a> {
     /// The file's gate is held: there is one at a time. Also when this client last wrote.
-    fn begin(file: &'a File, bound: Bound) -> Result<(Committing<'a>, Option<Time>)> {
+    fn begin(file: &'a File, bound: Bound, upto: u64) -> Result<(Committing<'a>, Option<Time>)> {
         let mut state = file.state.lock();
         if state.session() != bound.session {
             return Err(bound.lost());
         }
-        let uncommitted = state.commit_mut().begin();
+        let uncommitted = state.commit_mut().begin_upto(upto);
         let altered = state.attrs().altered();
         Ok((
             Committing { file, uncommitted, session: bound.session, altered, over: false },

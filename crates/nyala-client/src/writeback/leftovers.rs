@@ -25,7 +25,7 @@ use crate::delegation::admission::Access;
 use crate::delegation::logic::delegations::Need;
 use crate::error::Result;
 use crate::file::logic::leftovers::Leftovers;
-use crate::file::state::File;
+use crate::file::state::{File, leftovers};
 use crate::rpc::storage::ChunkRange;
 use crate::writeback::owner::Writeback;
 use nyala_wire::{Layout, SessionId};
@@ -42,7 +42,7 @@ struct Cutting<'a> {
 impl Drop for Cutting<'_> {
     fn drop(&mut self) {
         let mut state = self.file.state.lock();
-        state.end_cut(self.became);
+        leftovers::end_cut(&mut state, self.became);
         drop(state);
         self.file.news.notify_waiters();
     }
@@ -60,11 +60,11 @@ impl Writeback {
             let news = file.news.notified();
             let (layout, from) = {
                 let mut state = file.state.lock();
-                let Some(from) = state.leftovers_from(range).filter(|_| state.session() == session) else {
+                let Some(from) = leftovers::cut_from(&state, range).filter(|_| state.session() == session) else {
                     return Ok(());
                 };
                 let layout = state.layout().cloned();
-                (layout.filter(|_| state.begin_cut()), from)
+                (layout.filter(|_| leftovers::begin_cut(&mut state)), from)
             };
             let Some(layout) = layout else {
                 news.await;

@@ -4,6 +4,7 @@
 
 use crate::context::Context;
 use crate::delegation::cache::DelegationCache;
+use crate::error::Result;
 use crate::file::state::File;
 use crate::file::table::Table;
 use crate::rpc::cluster::Cluster;
@@ -13,8 +14,15 @@ use crate::writeback::logic::unsynced::UnsyncedFiles;
 use crate::writeback::memory_limit::MemoryLimit;
 use crate::writeback::send_thread::SendThread;
 use parking_lot::Mutex;
-use std::sync::Arc;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock, Weak};
 use tokio::sync::Notify;
+
+/// Moves data back that went out in whole stripes.
+pub(crate) trait MovesBack: Send + Sync {
+    /// To where the file can be written to. The file's gate is held.
+    fn leave_stripes(self: Arc<Self>, file: Arc<File>) -> Pin<Box<dyn Future<Output = Result<()>> + Send>>;
+}
 
 pub(crate) struct Writeback {
     pub(crate) ctx: Arc<Context>,
@@ -31,6 +39,7 @@ pub(crate) struct Writeback {
     pub(super) unsynced: Mutex<UnsyncedFiles>,
     /// Held shared while inline content is moved under a claim, which a restarted server has forgotten.
     pub(crate) migrations: Mutex<Migrations>,
+    moves_back: OnceLock<Weak<dyn MovesBack>>,
 }
 
 impl Writeback {
@@ -51,6 +60,17 @@ impl Writeback {
             deferred_wake: Arc::default(),
             unsynced: Mutex::default(),
             migrations: Mutex::default(),
+            moves_back: OnceLock::new(),
         }
+    }
+
+    /// Says once who moves data back.
+    pub(crate) fn moved_back_by(&self, moves_back: Weak<dyn MovesBack>) {
+        assert!(self.moves_back.set(moves_back).is_ok(), "two move data back");
+    }
+
+    /// None when the client has ended.
+    pub(super) fn moves_back(&self) -> Option<Arc<dyn MovesBack>> {
+        self.moves_back.get().and_then(Weak::upgrade)
     }
 }

@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::file::state::written::Departing;
 use crate::file::state::{File, FileState};
 use crate::rpc::storage::ChunkRange;
+use crate::writeback::full_stripes;
 use crate::writeback::owner::Writeback;
 use bytes::Bytes;
 use nyala_transport::trace::{carried, under};
@@ -29,9 +30,17 @@ const SEND_BATCH: usize = 16;
 impl Writeback {
     /// Sends off what is due of a striped file. Does not wait.
     pub(crate) fn pump(self: &Arc<Writeback>, file: &Arc<File>) {
+        self.pump_for(file, false);
+    }
+
+    /// The same; `flushing`: somebody waits for all of it.
+    fn pump_for(self: &Arc<Writeback>, file: &Arc<File>, flushing: bool) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let max_age_ms = self.ctx.config.max_dirty_age.as_millis() as u64;
         let old = self.ctx.now_ms().checked_sub(max_age_ms);
+        if full_stripes::pump(self, file, old, flushing) {
+            return;
+        }
         let mut sends = Vec::new();
         {
             let mut state = file.state.lock();
@@ -41,6 +50,7 @@ impl Writeback {
                 let Some(Departing { id, offset, data, in_pieces }) = state.written_mut().depart(offset) else {
                     continue;
                 };
+                assert!(layout.encoded().is_none(), "encoded data is written in whole stripes");
                 let (len, session) = (data.len(), state.session());
                 self.memory.begin_send(len);
                 let (writeback, sent, client) = (self.clone(), file.clone(), self.ctx.hold());
@@ -82,9 +92,15 @@ impl Writeback {
             let changed = file.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
-            self.pump(file);
-            if !file.state.lock().written().holds_upto(upto) {
-                return;
+            self.pump_for(file, true);
+            {
+                let state = file.state.lock();
+                let stripes = state.stripes().writing().filter(|stripes| stripes.has_failed());
+                // They have to be moved back before anything goes out.
+                let stuck = stripes.is_some_and(|stripes| !stripes.is_any_under_way());
+                if stuck || !state.written().holds_upto(upto) {
+                    return;
+                }
             }
             changed.await;
         }

@@ -10,6 +10,7 @@ use crate::delegation::logic::delegations::Need;
 use crate::error::{Error, Result};
 use crate::file::state::File;
 use crate::file::state::content::Content;
+use crate::file::state::leftovers;
 use crate::writeback::buffer::WritePart;
 use crate::writeback::flush::Flush;
 use crate::writeback::owner::Writeback;
@@ -97,7 +98,7 @@ impl Writeback {
             }
             let (migrates, unclean) = {
                 let state = file.state.lock();
-                let unclean = self.ctx.config.delegations && state.leftovers_from(&(at..end)).is_some();
+                let unclean = self.ctx.config.delegations && leftovers::cut_from(&state, &(at..end)).is_some();
                 match state.content() {
                     Content::Inline { data, .. } if end > state.inline_limit() => (Some(data.len()), unclean),
                     _ => (None, unclean),

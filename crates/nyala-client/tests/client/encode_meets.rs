@@ -2,7 +2,7 @@
 
 //! What befalls a file's names, and its directory's pattern, while it is encoded.
 
-use crate::encoded::{CODE, SIZE, WRITE, all_of, client, coded, content, is_encoded, layout};
+use crate::encoded::{CODE, SIZE, WRITE, all_of, client, coded, content, is_encoded, layout, mirrored};
 use crate::fake::until::until;
 use crate::fake::{Cluster, ROOT, make, within};
 use crate::replay::rename;
@@ -17,8 +17,7 @@ pub const SLOW: Duration = Duration::from_millis(200);
 /// A file whose data is on its way to where it will be encoded.
 async fn being_encoded(cluster: &Cluster, client: &Client, name: &str, seed: u8) -> InodeId {
     let handle = make(client, name).await;
-    handle.write(0, &content(seed)).await.unwrap();
-    handle.fsync(false).await.unwrap();
+    mirrored(&handle, &content(seed)).await;
     let inode = handle.inode();
     cluster.0.lock().write_delay = SLOW;
     handle.release().await.unwrap();

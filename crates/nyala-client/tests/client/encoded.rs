@@ -3,7 +3,7 @@
 //! Files that are erasure coded once they are closed: what is lost is computed from the rest, and who writes has them back as they were.
 
 use crate::fake::{Cluster, ROOT, make, read, within};
-use nyala_client::{Client, Encoding, OpenOptions};
+use nyala_client::{Client, Encoding, FileHandle, OpenOptions};
 use nyala_wire::meta::{Owner, SetAttr};
 use nyala_wire::{ErasureCode, ErrorCode, InodeId, Layout, Pattern, StripePattern, TargetId};
 use std::time::Duration;
@@ -53,6 +53,14 @@ pub async fn is_encoded(client: &Client, inode: InodeId) -> Layout {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     panic!("not encoded in time");
+}
+
+/// Has it written mirrored: whole stripes of a file that has something already are not written encoded.
+pub async fn mirrored(handle: &FileHandle, data: &[u8]) {
+    handle.write(0, &data[..1]).await.unwrap();
+    handle.fsync(false).await.unwrap();
+    handle.write(1, &data[1..]).await.unwrap();
+    handle.fsync(false).await.unwrap();
 }
 
 pub async fn written(client: &Client, name: &str, data: &[u8]) -> InodeId {
@@ -191,8 +199,7 @@ async fn what_is_open_or_inline_or_has_no_code_is_not_encoded() {
     let (cluster, one) = coded(6).await;
     let two = client(&cluster).await;
     let handle = make(&one, "open").await;
-    handle.write(0, &content(1)).await.unwrap();
-    handle.flush().await.unwrap();
+    mirrored(&handle, &content(1)).await;
     for client in [&one, &two] {
         let refused = within(client.encode(handle.inode(), &Encoding::default(), |_| {})).await;
         assert!(refused.is_err_and(|error| error.is(ErrorCode::AGAIN)));

@@ -2,7 +2,7 @@
 
 //! Files that are encoded, or encoded again, without being asked for: what a read found lost, and what had no room.
 
-use crate::encoded::{SIZE, WRITE, all_of, client, coded, content, is_encoded, layout, written};
+use crate::encoded::{SIZE, WRITE, all_of, client, coded, content, is_encoded, layout, mirrored, written};
 use crate::fake::until::until;
 use crate::fake::{Cluster, read, within};
 use nyala_client::{Client, OpenOptions};
@@ -82,8 +82,7 @@ async fn what_found_no_room_is_encoded_when_there_is_some() {
     let (cluster, one) = coded(23).await;
     let inode = {
         let handle = crate::fake::make(&one, "f").await;
-        handle.write(0, &content(0)).await.unwrap();
-        handle.fsync(false).await.unwrap();
+        mirrored(&handle, &content(0)).await;
         cluster.0.lock().storage.fail_writes = Some(ErrorCode::NO_SPACE);
         let inode = handle.inode();
         handle.release().await.unwrap();

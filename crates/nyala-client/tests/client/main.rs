@@ -24,3 +24,4 @@ mod moves_meet;
 mod network;
 mod replay;
 mod waits;
+mod whole_stripes;

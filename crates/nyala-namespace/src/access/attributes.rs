@@ -4,15 +4,19 @@
 
 use super::permission::{EXECUTE, READ, WRITE, need_any, need_owner, need_root, write_file};
 use crate::acl::{ACCESS, DEFAULT};
-use crate::change::{Change, Step};
+use crate::change::{Change, Fault, Step};
 use nyala_wire::meta::{Caller, SetAttr, SetTime};
 use nyala_wire::{ErrorCode, InodeId};
+
+pub fn moves_no_data() -> Fault {
+    ErrorCode::UNAUTHORIZED.with("clients whose key has a rule about users move no data").into()
+}
 
 /// Owners change permission bits, the group to one of theirs, and times; a size and the present moment, who may write; the time of the last
 /// access, who may read; the owner, root.
 pub fn set_attr(change: &mut Change, who: &Caller, inode: InodeId, set: &SetAttr) -> Step<()> {
     if set.emptied.is_some() {
-        return Err(ErrorCode::UNAUTHORIZED.with("clients whose key has a rule about users move no data").into());
+        return Err(moves_no_data());
     }
     let record = change.inode(inode)?;
     let (uid, gid) = (record.uid, record.gid);

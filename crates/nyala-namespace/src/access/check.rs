@@ -2,12 +2,12 @@
 
 //! What each operation needs. One that is not named is refused, so that a new one cannot be forgotten.
 
-use super::attributes::{read_xattr, set_attr, write_xattr};
+use super::attributes::{moves_no_data, read_xattr, set_attr, write_xattr};
 use super::names::{change_names, check_entry, check_rename};
 use super::permission::{EXECUTE, READ, WRITE, need, need_any, need_owner, need_root, owns, write_file};
 use crate::change::{Change, Step};
 use crate::ns::Env;
-use nyala_wire::meta::{Caller, LockKind, MetaOp, PutInline, Want};
+use nyala_wire::meta::{Caller, Commit, LockKind, MetaOp, PutInline, Want};
 use nyala_wire::{ErrorCode, FileKind, InodeId};
 
 /// Refuses what the caller may not do. What is elsewhere is checked there ([`super::check_part`]).
@@ -29,6 +29,7 @@ pub fn check(change: &mut Change, env: &Env, who: &Caller, op: &MetaOp) -> Step<
             LockKind::Read | LockKind::Write => use_file(change, who, *inode),
         },
         MetaOp::Spill { inode, .. } => write_file(change, who, *inode),
+        MetaOp::Commit(Commit { encoded: Some(_), .. }) => Err(moves_no_data()),
         MetaOp::Commit(commit) => {
             let writes = commit.end.is_some() || commit.mtime.is_some() || commit.spilled.is_some();
             if writes || commit.allocated.is_some() { write_file(change, who, commit.inode) } else { Ok(()) }

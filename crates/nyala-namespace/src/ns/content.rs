@@ -5,6 +5,7 @@
 use super::attrs;
 use super::env::{Env, check_time};
 use super::inline;
+use super::move_data;
 use super::open;
 use crate::access;
 use crate::change::{Change, Fault, Step};
@@ -25,7 +26,7 @@ pub fn run(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
 pub fn commit(change: &mut Change, env: &Env, commit: &Commit) -> Step<MetaReply> {
     let record = change.inode(commit.inode)?;
     let file = record.file.as_ref().ok_or(ErrorCode::INVALID)?;
-    if commit.end.is_some_and(|end| end > MAX_FILE_BYTES) {
+    if commit.end.max(commit.encoded.as_ref().map(|data| data.end)).is_some_and(|end| end > MAX_FILE_BYTES) {
         return Err(ErrorCode::FILE_TOO_BIG.into());
     }
     if file.layout.encoded().is_some() && commit.end.is_some_and(|end| end > record.size) {
@@ -39,7 +40,11 @@ pub fn commit(change: &mut Change, env: &Env, commit: &Commit) -> Step<MetaReply
         (None, Some(_)) if commit.end.is_some() => return Err(ErrorCode::INLINE_CONFLICT.into()),
         (None, _) => {}
     }
-    let (spilled, end, mtime) = (commit.spilled.is_some(), commit.end, commit.mtime);
+    if let Some(data) = &commit.encoded {
+        move_data::encoded(change, env, commit.inode, data)?;
+    }
+    let end = commit.end.max(commit.encoded.as_ref().map(|data| data.end));
+    let (spilled, mtime) = (commit.spilled.is_some(), commit.mtime);
     if spilled || end.is_some() || mtime.is_some() || commit.allocated.is_some() {
         let record = change.inode_mut(commit.inode)?;
         record.grow(end.unwrap_or(0));

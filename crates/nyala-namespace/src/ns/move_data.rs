@@ -20,7 +20,7 @@ use super::env::Env;
 use crate::change::{Change, Step};
 use crate::keys;
 use crate::records::{FilePart, GarbageRecord};
-use nyala_wire::meta::{MetaOp, MetaReply, SetAttr};
+use nyala_wire::meta::{EncodedData, MetaOp, MetaReply, SetAttr};
 use nyala_wire::{ErrorCode, InodeId, Layout, Pattern, StripePattern, TargetId};
 
 /// One of the two operations.
@@ -43,7 +43,11 @@ fn targets(
 ) -> Step<MetaReply> {
     check_pattern(env, pattern)?;
     let file = file(change, inode)?;
-    may_move(change, env, inode, &file, pattern.pattern)?;
+    may_move(change, env, inode, &file)?;
+    // A new file's content counts as inline until some is at storage: it may be written encoded.
+    if change.inode(inode)?.size > 0 {
+        may_encode(&file, pattern.pattern)?;
+    }
     let pattern = StripePattern { chunk_bytes: file.layout.chunk_bytes, ..*pattern };
     let layout = env.layout_elsewhere(&pattern, avoid)?;
     Ok(MetaReply::Layout(Layout { moves: file.layout.moves.wrapping_add(1), ..layout }))
@@ -60,7 +64,8 @@ fn move_to(change: &mut Change, env: &Env, inode: InodeId, layout: &Layout) -> S
     if !env.is_usable(layout) {
         return Err(ErrorCode::INVALID.with("there is no such storage target or mirror group").into());
     }
-    may_move(change, env, inode, &file, layout.pattern)?;
+    may_encode(&file, layout.pattern)?;
+    may_move(change, env, inode, &file)?;
     if change.has(&keys::moved_garbage(inode, layout))? {
         return Err(ErrorCode::BUSY.with("chunk files of these names are still to be removed").into());
     }
@@ -90,14 +95,36 @@ fn empty(change: &mut Change, env: &Env, inode: InodeId, set: &SetAttr) -> Step<
     move_to(change, env, inode, layout).map(drop)
 }
 
+/// A file that was new was written in its erasure code: its data is there, up to where the commit says. Once that is so it grows from one whole
+/// stripe to the next: the parity of a part of one would have to change in place.
+pub fn encoded(change: &mut Change, env: &Env, inode: InodeId, data: &EncodedData) -> Step<()> {
+    let layout = &data.layout;
+    let size = change.inode(inode)?.size;
+    let stripe = layout.width().saturating_mul(layout.chunk_bytes.into());
+    if file(change, inode)?.layout == *layout {
+        return match layout.encoded().is_some() && size.is_multiple_of(stripe) {
+            true => Ok(()),
+            false => Err(ErrorCode::STALE.with("an encoded file does not grow by half a stripe").into()),
+        };
+    }
+    if size > 0 || layout.encoded().is_none() || file(change, inode)?.layout.encoded().is_some() {
+        return Err(ErrorCode::STALE.with("the file has data elsewhere, or is not to be encoded").into());
+    }
+    move_to(change, env, inode, layout).map(drop)
+}
+
 /// Who has a file open may write by the layout that it knows; of an encoded one it only reads, as it is moved before it is written to, and a
 /// reader that finds nothing where the data was asks again. That holds for one that is encoded anew too, as parts of it are lost.
-fn may_move(change: &Change, env: &Env, inode: InodeId, file: &FilePart, to: Pattern) -> Step<()> {
-    if to == Pattern::Ec && file.inline_version.is_some() {
-        return Err(ErrorCode::INVALID.with("content that lies with its inode is not encoded").into());
-    }
+fn may_move(change: &Change, env: &Env, inode: InodeId, file: &FilePart) -> Step<()> {
     match file.layout.encoded().is_none() && change.is_open_elsewhere(inode, env.session)? {
         true => Err(ErrorCode::AGAIN.with("another client has the file open").into()),
+        false => Ok(()),
+    }
+}
+
+fn may_encode(file: &FilePart, to: Pattern) -> Step<()> {
+    match to == Pattern::Ec && file.inline_version.is_some() {
+        true => Err(ErrorCode::INVALID.with("content that lies with its inode is not encoded").into()),
         false => Ok(()),
     }
 }

@@ -491,7 +491,7 @@ fn none_taken(count: usize, why: &WireError) -> Vec<u8> {
 
 fn wants_sync(op: &MetaOp) -> bool {
     match op {
-        MetaOp::Commit(commit) => commit.sync,
+        MetaOp::Commit(commit) => commit.sync || commit.encoded.is_some(),
         MetaOp::PutInline(put) => put.sync,
         MetaOp::PutInlines { puts } => puts.iter().any(|put| put.sync),
         // Who is given the file next may write to where it is now.

@@ -11,6 +11,7 @@ pub fn moved(op: &MetaOp) -> Option<InodeId> {
     match op {
         MetaOp::MoveData { inode, .. } => Some(*inode),
         MetaOp::SetAttr { inode, set } => Some(*inode).filter(|_| set.emptied.is_some()),
+        MetaOp::Commit(commit) => Some(commit.inode).filter(|_| commit.encoded.is_some()),
         _ => None,
     }
 }

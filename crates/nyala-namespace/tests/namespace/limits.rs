@@ -92,8 +92,16 @@ fn inline_content_of_every_length_is_what_was_put() {
             assert_eq!(content(&mut server), Some((version, data[..left].to_vec())), "{length} cut to {size}");
         }
     }
-    let commit =
-        Commit { inode, end: Some(1), mtime: None, spilled: Some(version), sync: false, close: false, allocated: None };
+    let commit = Commit {
+        inode,
+        end: Some(1),
+        mtime: None,
+        spilled: Some(version),
+        sync: false,
+        close: false,
+        allocated: None,
+        encoded: None,
+    };
     server.run(MetaOp::Commit(commit)).unwrap();
     assert_eq!(content(&mut server), None);
     assert!(server.view.get(&keys::data(inode)).unwrap().is_none());
@@ -190,6 +198,7 @@ fn sizes_up_to_the_largest() {
         sync: false,
         close: false,
         allocated: None,
+        encoded: None,
     };
     assert_eq!(server.run(MetaOp::Commit(commit(u64::MAX, Some(1)))).unwrap_err().code, ErrorCode::FILE_TOO_BIG);
     server.run(MetaOp::Commit(commit(MAX_FILE_BYTES, Some(1)))).unwrap();
@@ -282,7 +291,16 @@ fn hostile() -> impl Strategy<Value = MetaOp> {
         }),
         (inode(), number(), number(), time(), any::<bool>()).prop_map(|(inode, end, spilled, at, spill)| {
             let (mtime, spilled) = (Some(at), spill.then_some(spilled));
-            MetaOp::Commit(Commit { inode, end: Some(end), mtime, spilled, sync: false, close: true, allocated: None })
+            MetaOp::Commit(Commit {
+                inode,
+                end: Some(end),
+                mtime,
+                spilled,
+                sync: false,
+                close: true,
+                allocated: None,
+                encoded: None,
+            })
         }),
         (inode(), number(), bytes(), time()).prop_map(|(inode, base_version, data, mtime)| {
             MetaOp::PutInline(PutInline {

@@ -64,7 +64,16 @@ fn a_copy_of_a_request_waits_for_the_first_and_both_get_one_answer() {
 
 fn commit(end: u64) -> Commit {
     let mtime = Some(Time { seconds: 1_000_000, nanos: 0 });
-    Commit { inode: FILE, end: Some(end), mtime, spilled: None, sync: false, close: false, allocated: None }
+    Commit {
+        inode: FILE,
+        end: Some(end),
+        mtime,
+        spilled: None,
+        sync: false,
+        close: false,
+        allocated: None,
+        encoded: None,
+    }
 }
 
 #[test]

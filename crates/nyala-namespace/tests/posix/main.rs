@@ -166,8 +166,16 @@ fn ctime_never_goes_back_and_times_are_valid() {
     let bad = Time { seconds: 1, nanos: 1_000_000_000 };
     let to = |set| MetaOp::SetAttr { inode, set };
     let (base, at) = (SetAttr::default(), Some(SetTime::At(bad)));
-    let commit =
-        Commit { inode, end: None, mtime: Some(bad), spilled: None, sync: false, close: false, allocated: None };
+    let commit = Commit {
+        inode,
+        end: None,
+        mtime: Some(bad),
+        spilled: None,
+        sync: false,
+        close: false,
+        allocated: None,
+        encoded: None,
+    };
     for op in [
         to(SetAttr { atime: at, ..base.clone() }),
         to(SetAttr { mtime: at, ..base.clone() }),

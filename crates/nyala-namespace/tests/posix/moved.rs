@@ -142,7 +142,16 @@ fn encoded_data_has_a_target_for_each_part_and_its_size_stays() {
     assert_eq!(layout(&mut server, inode), new);
     let size = |size| MetaOp::SetAttr { inode, set: SetAttr { size: Some(size), ..SetAttr::default() } };
     assert_eq!(server.run(size(0)), Err(ErrorCode::NOT_SUPPORTED));
-    let commit = Commit { inode, end: Some(1), mtime: None, spilled: None, sync: false, close: false, allocated: None };
+    let commit = Commit {
+        inode,
+        end: Some(1),
+        mtime: None,
+        spilled: None,
+        sync: false,
+        close: false,
+        allocated: None,
+        encoded: None,
+    };
     assert_eq!(server.run(MetaOp::Commit(commit)), Err(ErrorCode::STALE), "nobody writes to it");
     // Readers have it open: it is encoded anew, and moved back, under their eyes.
     server.as_session(2, MetaOp::Open { inode }).unwrap();
@@ -172,7 +181,8 @@ fn an_encoded_file_is_cut_to_nothing_in_one_change() {
     let new = Layout { moves: 2, ..plain };
     assert_eq!(server.run(cut(0, &new)).map(drop), Err(ErrorCode::STALE), "it is not encoded");
     let end = Some(100_000);
-    let commit = Commit { inode, end, mtime: None, spilled: None, sync: false, close: false, allocated: None };
+    let commit =
+        Commit { inode, end, mtime: None, spilled: None, sync: false, close: false, allocated: None, encoded: None };
     server.run(MetaOp::Commit(commit)).unwrap();
     assert_eq!(server.run(MetaOp::MoveData { inode, layout: old.clone() }), Ok(MetaReply::Done));
     assert_eq!(server.run(cut(1, &new)).map(drop), Err(ErrorCode::INVALID), "its data would be lost");
@@ -190,7 +200,55 @@ fn an_encoded_file_is_cut_to_nothing_in_one_change() {
 fn content_that_lies_with_its_inode_is_not_encoded() {
     let mut server = Server::new();
     let inode = to_encode(&mut server, 4096);
+    let layout = encoded(&mut server, inode, &[]).unwrap();
+    assert_eq!(server.run(MetaOp::MoveData { inode, layout }), Err(ErrorCode::INVALID), "nothing, but inline");
+    let size = SetAttr { size: Some(7), ..SetAttr::default() };
+    server.run(MetaOp::SetAttr { inode, set: size }).unwrap();
     assert_eq!(encoded(&mut server, inode, &[]), Err(ErrorCode::INVALID));
+}
+
+#[test]
+fn a_new_file_that_was_written_encoded_grows_by_whole_stripes_until_it_ends_within_one() {
+    for inline_bytes in [0, 4096] {
+        let mut server = Server::new();
+        let inode = to_encode(&mut server, inline_bytes);
+        let to = encoded(&mut server, inode, &[]).unwrap();
+        let stripe = u64::from(to.chunk_bytes) * to.width();
+        let commit = |end, layout: &Layout, spilled| {
+            let encoded = Some(Box::new(EncodedData { layout: layout.clone(), end }));
+            let (sync, close, allocated) = (false, false, None);
+            MetaOp::Commit(Commit { inode, end: None, mtime: None, spilled, sync, close, allocated, encoded })
+        };
+        let spilled = (inline_bytes > 0).then_some(0);
+        let size = |server: &mut Server| (server.attr(inode).size, layout(server, inode).encoded().is_some());
+        let mirrored = Layout { moves: 1, ..layout(&mut server, inode) };
+        assert_eq!(server.run(commit(stripe, &mirrored, spilled)).map(drop), Err(ErrorCode::STALE), "not encoded");
+        if inline_bytes > 0 {
+            assert_eq!(server.run(commit(stripe, &to, None)).map(drop), Err(ErrorCode::INVALID));
+        }
+        server.as_session(2, MetaOp::Open { inode }).unwrap();
+        assert_eq!(server.run(commit(stripe, &to, spilled)).map(drop), Err(ErrorCode::AGAIN), "it is open elsewhere");
+        server.as_session(2, MetaOp::Close { inode }).unwrap();
+        assert_eq!(size(&mut server), (0, false));
+        server.run(commit(stripe, &to, spilled)).unwrap();
+        assert_eq!(size(&mut server), (stripe, true));
+        server.run(commit(3 * stripe, &to, None)).unwrap();
+        server.run(commit(2 * stripe, &to, None)).unwrap();
+        assert_eq!(size(&mut server), (3 * stripe, true), "it never becomes shorter");
+        let other = Layout { moves: 2, ..to.clone() };
+        assert_eq!(server.run(commit(4 * stripe, &other, None)).map(drop), Err(ErrorCode::STALE));
+        server.run(commit(3 * stripe + 1, &to, None)).unwrap();
+        assert_eq!(server.run(commit(4 * stripe, &to, None)).map(drop), Err(ErrorCode::STALE), "half a stripe");
+        assert_eq!(size(&mut server), (3 * stripe + 1, true));
+    }
+    let mut server = Server::new();
+    let inode = to_encode(&mut server, 0);
+    let to = encoded(&mut server, inode, &[]).unwrap();
+    let (sync, close, allocated, spilled) = (false, false, None, None);
+    let commit = |end, encoded| Commit { inode, end, mtime: None, spilled, sync, close, allocated, encoded };
+    server.run(MetaOp::Commit(commit(Some(5), None))).unwrap();
+    let data = Some(Box::new(EncodedData { layout: to, end: 1 << 20 }));
+    assert_eq!(server.run(MetaOp::Commit(commit(None, data))).map(drop), Err(ErrorCode::STALE), "it has data");
 }
 
 #[test]

@@ -72,7 +72,7 @@ pub struct Rename {
 }
 
 /// What became of a file's content after the client wrote to storage.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Commit {
     /// The file.
     #[n(0)]
@@ -95,6 +95,20 @@ pub struct Commit {
     /// Bytes that the file takes on all its targets, if the client has asked them; absent: as many as its size.
     #[n(6)]
     pub allocated: Option<u64>,
+    /// From the holder of the exclusive delegation: what was written encoded from the start. A server that does not know it keeps the size as it is.
+    #[n(7)]
+    pub encoded: Option<Box<EncodedData>>,
+}
+
+/// Data of a file that was new, written in its erasure code, and on disk.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct EncodedData {
+    /// Where it is: an encoded layout of [`super::MetaOp::MoveTargets`]. The file had nothing before, or has this layout and whole stripes.
+    #[n(0)]
+    pub layout: Layout,
+    /// The file reaches at least to here, bytes.
+    #[n(1)]
+    pub end: u64,
 }
 
 /// New inline content of a file.

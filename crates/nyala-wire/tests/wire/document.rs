@@ -135,7 +135,18 @@ fn structures_have_their_fields() {
         DiskErrors,
         TargetCapacity
     );
-    structures!(Commit, EntryInfo, EntryReply, FileReply, InlineContent, ListedEntry, Listing, MetaRequest, NewEntry);
+    structures!(
+        Commit,
+        EncodedData,
+        EntryInfo,
+        EntryReply,
+        FileReply,
+        InlineContent,
+        ListedEntry,
+        Listing,
+        MetaRequest,
+        NewEntry
+    );
     structures!(Owner, PutInline, Rename, SessionReply, SetAttr, TxId, TxRequest, ChunkFileId, StorageRequest, Stamp);
     structures!(nyala_wire::fences::FencesRequest, nyala_wire::fences::FencesReply);
     structures!(nyala_wire::check::ScanRequest, nyala_wire::check::ScanReply, nyala_wire::check::InodeFact);

@@ -12,9 +12,10 @@ use nyala_wire::fragments::{CookieRange, Fragment, FragmentEntry};
 use nyala_wire::host_report::{HostReportReply, HostReportRequest};
 use nyala_wire::locate::{LocateReply, LocateRequest};
 use nyala_wire::meta::{
-    Acknowledged, Caller, Commit, DelegationMode, EntryInfo, EntryReply, FileLock, FileReply, FragmentRepair,
-    InlineContent, ListedEntry, Listing, LockCheck, LockKind, MetaOp, MetaReply, MetaRequest, NewEntry, Owner,
-    PutInline, PutOutcome, Rename, Repair, Replay, Returned, Revocation, ServerRepair, SessionReply, SetAttr, SetTime,
+    Acknowledged, Caller, Commit, DelegationMode, EncodedData, EntryInfo, EntryReply, FileLock, FileReply,
+    FragmentRepair, InlineContent, ListedEntry, Listing, LockCheck, LockKind, MetaOp, MetaReply, MetaRequest, NewEntry,
+    Owner, PutInline, PutOutcome, Rename, Repair, Replay, Returned, Revocation, ServerRepair, SessionReply, SetAttr,
+    SetTime,
 };
 use nyala_wire::meta_tx::{
     LockEdge, LockOwner, MoveRows, MovedRow, Outcome, PartResult, TxAction, TxPart, TxReply, TxRequest,
@@ -42,7 +43,8 @@ structures! {
     MountTrace { trace, operation, inode, queue_ns, total_ns, requests, ended_unix_ns }
     NamesReply { names, next }
     NamesRequest { dir, inodes, after }
-    Commit { inode, end, mtime, spilled, sync, close, allocated }
+    Commit { inode, end, mtime, spilled, sync, close, allocated, encoded }
+    EncodedData { layout, end }
     EntryInfo { attr, meta_target, layout, inline, pattern, parent, fragments }
     EntryReply { inode, kind, attr }
     FileReply { attr, layout, inline, inline_limit, leftovers }

@@ -4,7 +4,8 @@
 
 use bytes::Bytes;
 use nyala_parity::{Code as Matrix, ParityError, Recovery};
-use nyala_wire::{ErasureCode, Layout};
+use nyala_wire::map::ClusterMap;
+use nyala_wire::{DataLocation, ErasureCode, Layout, PoolId};
 use std::ops::Range;
 
 /// Bytes at one place of all chunk files of a file, within one stripe.
@@ -26,10 +27,15 @@ impl Band {
 
     /// All bands of at most `most` bytes of a file of `size` bytes.
     pub(crate) fn all(layout: &Layout, size: u64, most: u64) -> impl Iterator<Item = Band> + use<> {
+        Band::within(layout, 0..size, most)
+    }
+
+    /// The same of its stripes from `range.start` on, where one begins; the file ends with the range.
+    pub(crate) fn within(layout: &Layout, range: Range<u64>, most: u64) -> impl Iterator<Item = Band> + use<> {
         let (chunk, width) = (u64::from(layout.chunk_bytes), layout.width());
         let stripe_bytes = chunk * width;
-        (0..size.div_ceil(stripe_bytes)).flat_map(move |stripe| {
-            let longest = chunk.min(size - stripe * stripe_bytes);
+        (range.start / stripe_bytes..range.end.div_ceil(stripe_bytes)).flat_map(move |stripe| {
+            let longest = chunk.min(range.end - stripe * stripe_bytes);
             (0..longest.div_ceil(most))
                 .map(move |band| Band { stripe, inside: band * most..longest.min((band + 1) * most) })
         })
@@ -87,6 +93,30 @@ pub(crate) fn decode(
     let mut out = vec![0; len];
     plan.recover(&from, &mut [&mut out[..]]);
     Ok(out.into())
+}
+
+/// A range of bytes at offsets, zeros where there are none.
+pub(crate) fn filled_range(pieces: &[(u64, Bytes)], range: Range<u64>) -> Bytes {
+    let mut out = vec![0; (range.end - range.start) as usize];
+    for (at, data) in pieces {
+        let (from, to) = (range.start.max(*at), range.end.min(at + data.len() as u64));
+        if from < to {
+            let part = &data[(from - at) as usize..(to - at) as usize];
+            out[(from - range.start) as usize..(to - range.start) as usize].copy_from_slice(part);
+        }
+    }
+    out.into()
+}
+
+/// The pool of a file's targets.
+pub(crate) fn pool_of(map: &ClusterMap, layout: &Layout) -> Option<PoolId> {
+    layout.indices().find_map(|index| {
+        let target = match layout.location(index) {
+            DataLocation::Target(id) => id,
+            DataLocation::Group(id) => *map.group(id)?.members.first()?,
+        };
+        map.target(target).map(|target| target.pool)
+    })
 }
 
 fn filled(data: &Bytes, len: usize) -> Bytes {

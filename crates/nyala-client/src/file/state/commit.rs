@@ -75,6 +75,15 @@ impl CommitState {
         self.uncommitted.take()
     }
 
+    /// The same of what is before `upto`; the rest is said later.
+    pub(crate) fn begin_upto(&mut self, upto: u64) -> Option<Uncommitted> {
+        let all = self.begin()?;
+        if all.end > upto {
+            self.uncommitted = Some(all);
+        }
+        Some(Uncommitted { end: all.end.min(upto), ..all })
+    }
+
     /// The commit is over.
     pub(crate) fn finish(&mut self) {
         assert_eq!(self.progress, Progress::Committing, "a commit is over that did not begin");
@@ -147,6 +156,19 @@ mod tests {
         assert_eq!(commit.end(), Some(3));
         commit.discard();
         assert!(commit.is_clean());
+    }
+
+    #[test]
+    fn what_is_not_on_disk_yet_is_said_later() {
+        let mut commit = CommitState::default();
+        assert!(commit.begin_upto(10).is_none());
+        commit.finish();
+        commit.add(30, 5);
+        assert_eq!(commit.begin_upto(20).map(|said| said.end), Some(20));
+        assert_eq!((commit.end(), commit.is_due(15, 10)), (Some(30), true), "as old as it was");
+        commit.finish();
+        assert_eq!(commit.begin_upto(40).map(|said| said.end), Some(30));
+        assert_eq!(commit.end(), None);
     }
 
     #[test]

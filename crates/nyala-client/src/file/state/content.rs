@@ -75,6 +75,11 @@ impl ContentState {
         before.map(|layout| *layout = Arc::new(now.clone())).is_some()
     }
 
+    /// The data is, or goes, elsewhere.
+    pub(crate) fn locate(&mut self, layout: Arc<Layout>) {
+        self.layout = Some(layout);
+    }
+
     /// The server has other inline content.
     pub(crate) fn replace_inline(&mut self, version: u64, data: Bytes) {
         assert!(self.is_inline(), "content that left the inode does not come back");

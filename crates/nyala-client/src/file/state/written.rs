@@ -140,6 +140,24 @@ impl WrittenState {
         Some(Departing { id, offset, data, in_pieces })
     }
 
+    /// Whether all of a range is dirty.
+    pub(crate) fn fills(&self, range: Range<u64>) -> bool {
+        let inside = |extent: &Extent| extent.range().end.min(range.end).saturating_sub(extent.offset.max(range.start));
+        self.dirty.overlapping(range.clone()).map(inside).sum::<u64>() == range.end - range.start
+    }
+
+    /// Takes all that is dirty in a range, which no extent crosses, to be sent: it is on its way now.
+    pub(crate) fn depart_within(&mut self, range: Range<u64>) -> Vec<Departing> {
+        let offsets: Vec<u64> = self.dirty.overlapping(range).map(|extent| extent.offset).collect();
+        offsets.into_iter().filter_map(|offset| self.depart(offset)).collect()
+    }
+
+    /// Whether something goes out that does not fill its unit: it is old, or somebody waits, or memory is short.
+    pub(crate) fn is_hurried(&mut self, upto_ms: Option<u64>) -> bool {
+        self.dirty.hurry_old(self.flush_upto, upto_ms);
+        self.dirty.ready().any(|extent| extent.hurried)
+    }
+
     /// What was on its way has arrived, or is given up; its range. `None`: it was discarded meanwhile.
     pub(crate) fn end_flight(&mut self, id: u64) -> Option<Range<u64>> {
         let at = self.in_flight.iter().position(|flying| flying.id == id)?;
@@ -276,6 +294,21 @@ mod tests {
         assert!(state.dirty().is_empty() && state.holds_upto(upto));
         state.take_back(state.in_flight()[0].id);
         assert_eq!(state.pick_due(None, 1).len(), 1, "what came back still has to go");
+    }
+
+    #[test]
+    fn a_range_is_full_and_departs_as_a_whole() {
+        let mut state = WrittenState::new(100);
+        for (at, len) in [(0, 100), (100, 40), (150, 150)] {
+            let stamp = state.stamp();
+            state.insert(at, &vec![1; len], 1000, stamp);
+        }
+        assert!(state.fills(0..140) && !state.fills(0..150) && state.fills(150..300) && !state.fills(200..301));
+        assert!(!state.is_hurried(Some(999)) && state.is_hurried(Some(1000)));
+        let gone: Vec<(u64, usize)> =
+            state.depart_within(100..200).iter().map(|piece| (piece.offset, piece.data.len())).collect();
+        assert_eq!(gone, [(100, 40), (150, 50)]);
+        assert!(!state.fills(100..140) && state.fills(0..100) && state.fills(200..300) && state.in_flight().len() == 2);
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub struct Accidents {
     pub lost_for_good: bool,
     /// There is no memory for what clients say again.
     pub no_memory_for_replays: bool,
+    /// Files that were written encoded are refused.
+    pub takes_nothing_encoded: bool,
 }
 
 /// What went by.
@@ -98,6 +100,11 @@ impl Accidents {
             && !said.changes.is_empty()
         {
             return Some(Err(ErrorCode::TOO_BIG.with("test")));
+        }
+        if let MetaOp::Commit(Commit { encoded: Some(_), .. }) = &request.op
+            && self.takes_nothing_encoded
+        {
+            return Some(Err(ErrorCode::AGAIN.with("test")));
         }
         let error = self.fail_commits?.with("test");
         match &request.op {

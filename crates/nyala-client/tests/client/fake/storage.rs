@@ -29,6 +29,9 @@ pub struct Storage {
     /// What chunk files hold once power was lost.
     durable: HashMap<(u16, InodeId, u16), Vec<u8>>,
     losses: u32,
+    losses_of: HashMap<u16, u32>,
+    /// Writes of what is encoded fail with this.
+    pub fail_encoded: Option<ErrorCode>,
     /// Power is lost when the next sync comes.
     pub cut_before_sync: bool,
     under_way: HashMap<(u16, u64, u16), Vec<(u64, u64)>>,
@@ -47,6 +50,21 @@ impl Storage {
         for key in std::mem::take(&mut self.unsynced) {
             self.chunks.insert(key, self.durable.get(&key).cloned().unwrap_or_default());
         }
+    }
+
+    /// What was not synced there is gone.
+    pub fn lose_power_of(&mut self, targets: &[TargetId]) {
+        let there = |(target, _, _): &(u16, InodeId, u16)| targets.contains(&TargetId(*target));
+        for key in self.unsynced.iter().copied().filter(there).collect::<Vec<_>>() {
+            self.unsynced.remove(&key);
+            self.chunks.insert(key, self.durable.get(&key).cloned().unwrap_or_default());
+        }
+        targets.iter().for_each(|target| *self.losses_of.entry(target.0).or_default() += 1);
+    }
+
+    fn verifier(&self, target: u16) -> WriteVerifier {
+        let own = self.losses_of.get(&target).copied().unwrap_or(0);
+        WriteVerifier { target: TargetId(target), losses: self.losses + own }
     }
 
     /// Two overlapping writes under way at once are a violation.
@@ -90,6 +108,9 @@ impl Storage {
         if let Some(code) = self.fail_writes {
             return Err(code.with("test"));
         }
+        if let Some(code) = self.fail_encoded.filter(|_| h.index.get() / 1024 % 2 == 1) {
+            return Err(code.with("test"));
+        }
         let data = request.payload.concat();
         let (offset, mut at) = (h.offset.get(), 0);
         let pieces: Vec<usize> = block_pieces(offset, data.len() as u64).collect();
@@ -111,7 +132,7 @@ impl Storage {
             chunk.resize(end, 0);
         }
         chunk[offset as usize..end].copy_from_slice(&data);
-        let verifier = WriteVerifier { target: TargetId(h.target.get()), losses: self.losses };
+        let verifier = self.verifier(h.target.get());
         Ok((encode_bulk(&verifier.header(), &[]), Vec::new()))
     }
 
@@ -147,7 +168,7 @@ impl Storage {
         if matches!(request.op, StorageOp::Sync) && std::mem::take(&mut self.cut_before_sync) {
             self.lose_power();
         }
-        let stored = StorageReply::Stored(WriteVerifier { target: request.target, losses: self.losses });
+        let stored = StorageReply::Stored(self.verifier(request.target.0));
         if matches!(request.op, StorageOp::Copy { .. } | StorageOp::Punch { .. }) {
             self.unsynced.insert(key);
         }

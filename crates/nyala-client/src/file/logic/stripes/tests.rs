@@ -78,3 +78,23 @@ fn too_few_are_refused() {
     let there = [(1, Bytes::from_static(b"ab"))];
     assert!(decode(ErasureCode { data: 2, parity: 1 }, 2, 0, &there).is_err());
 }
+
+#[test]
+fn the_bands_of_some_stripes_are_those_of_all_of_them() {
+    let (layout, stripe) = (layout(3, 2), 3 * 65_536);
+    for size in [stripe, 2 * stripe + 1, 4 * stripe - 70_000, 5 * stripe] {
+        let all: Vec<Band> = Band::all(&layout, size, 20_000).collect();
+        for first in 0..size.div_ceil(stripe) {
+            let some: Vec<Band> = Band::within(&layout, first * stripe..size, 20_000).collect();
+            let expected: Vec<Band> = all.iter().filter(|band| band.stripe >= first).cloned().collect();
+            assert_eq!(some, expected, "{size} from {first}");
+        }
+    }
+}
+
+#[test]
+fn a_part_of_pieces_has_zeros_between_them() {
+    let pieces = [(3, Bytes::from_static(b"abc")), (8, Bytes::from_static(b"de"))];
+    assert_eq!(&filled_range(&pieces, 0..12)[..], b"\0\0\0abc\0\0de\0\0");
+    assert_eq!(&filled_range(&pieces, 4..9)[..], b"bc\0\0d");
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The way back from whole stripes that no server knows of, or that cannot go on: to where the file can be written to.
+//!
+//! **Failure model.** The file's gate is held, and its exclusive delegation; programs go on writing behind what has gone out, and what they write waits.
+//! Up to as many targets as there is parity may be away, or have lost what they had: what they had is computed. Where more have, what was written is
+//! lost, and the file's handles say so. What is copied has to be there before its server hears of it, as with any move
+//! ([`crate::file::move_data`]). The chunk files of stripes that it never heard of are cut in the background; what arrives there later lies where no
+//! layout has it, and `nyala fsck` finds it: the new layout's names come after theirs.
+
+use crate::error::{Error, Result};
+use crate::file::encode;
+use crate::file::move_copy::Move;
+use crate::file::move_data::{destination, move_to};
+use crate::file::move_purpose::{Purpose, Yielding};
+use crate::file::ops::FileOps;
+use crate::file::state::{File, whole_stripes};
+use crate::writeback::logic::unsynced::{Unsynced, Written};
+use crate::writeback::owner::MovesBack;
+use nyala_wire::{InodeId, Layout, Pattern, SessionId, TargetId};
+use std::collections::BTreeSet;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+/// A sync that takes longer is not waited for: what it would have on disk can be computed.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+/// No target has this number: what was there counts as lost.
+const NOWHERE: TargetId = TargetId(u16::MAX);
+
+impl MovesBack for FileOps {
+    fn leave_stripes(self: Arc<Self>, file: Arc<File>) -> Pin<Box<dyn Future<Output = Result<()>> + Send>> {
+        Box::pin(async move { leave(&self, &file).await })
+    }
+}
+
+/// What is to be moved.
+struct Stored {
+    layout: Arc<Layout>,
+    /// What targets said of writes that were not synced since.
+    unsynced: Written,
+    size: u64,
+    session: SessionId,
+}
+
+async fn leave(ops: &Arc<FileOps>, file: &Arc<File>) -> Result<()> {
+    let Some(Stored { layout, unsynced, size, session }) = stored(file).await else { return Ok(()) };
+    let Some(code) = layout.encoded() else { return Ok(()) };
+    let mut from = (*layout).clone();
+    for index in doubtful(ops, file.inode, &layout, unsynced).await {
+        from.targets[layout.stripe(index) as usize] = NOWHERE;
+    }
+    let to = encode::destination(ops, &layout, Pattern::Mirror, code, Vec::new())?;
+    let to = destination(ops, file.inode, &to).await?;
+    // Behind the names of these stripes, whether its server has heard of them or not.
+    let to = Arc::new(Layout { moves: layout.moves.wrapping_add(1), ..to });
+    let (unsynced, yielding) = (Unsynced::default(), Yielding::new(Purpose::Rescue));
+    let mut work = Move { ops, file, session, from: Arc::new(from), to: to.clone(), size, unsynced, yielding };
+    work.begin().await?;
+    let copied = work.copy(&|_| {}).await;
+    work.finish(copied).await?;
+    move_to(ops, file, &to, session).await?;
+    let now_ms = ops.ctx.now_ms();
+    {
+        let mut state = file.state.lock();
+        if state.session() != session || state.stripes().writing().is_none() {
+            return Err(Error::DelegationLost { inode: file.inode });
+        }
+        whole_stripes::moved_back(&mut state, (*to).clone(), size, now_ms);
+    }
+    let (ops, file) = (ops.clone(), file.clone());
+    ops.clone().ctx.spawn(async move {
+        // why ignored: `nyala fsck` finds what stays.
+        let _ = ops.writeback.cut(&file, &layout, 0, session).await;
+    });
+    Ok(())
+}
+
+/// Indices of what was written that is not on disk, or cannot be asked soon whether it is.
+async fn doubtful(ops: &Arc<FileOps>, inode: InodeId, layout: &Arc<Layout>, written: Written) -> BTreeSet<u16> {
+    let mut syncs = JoinSet::new();
+    for (index, noted) in written {
+        let (ops, layout) = (ops.clone(), layout.clone());
+        syncs.spawn(async move {
+            let written = Written::from([(index, noted)]);
+            let synced = ops.writeback.sync_indices(inode, &layout, &written);
+            let certain = tokio::time::timeout(ANSWER_TIMEOUT, synced).await;
+            (!certain.is_ok_and(|synced| synced.is_ok_and(|synced| synced.is_certain()))).then_some(index)
+        });
+    }
+    let mut doubtful = BTreeSet::new();
+    while let Some(done) = syncs.join_next().await {
+        doubtful.extend(done.ok().flatten());
+    }
+    doubtful
+}
+
+/// Waits until no stripe is under way.
+async fn stored(file: &Arc<File>) -> Option<Stored> {
+    loop {
+        let changed = file.changed.notified();
+        tokio::pin!(changed);
+        changed.as_mut().enable();
+        {
+            let state = file.state.lock();
+            let stripes = state.stripes().writing()?;
+            if !stripes.is_any_under_way() {
+                let (layout, session) = (state.layout()?.clone(), state.session());
+                return Some(Stored { unsynced: stripes.unsynced().clone(), size: stripes.stored(), layout, session });
+            }
+        }
+        changed.await;
+    }
+}
