@@ -68,6 +68,13 @@ impl DataMoves {
         Some(format!("{inode} was moved to {layout:?} and to {other:?}"))
     }
 
+    /// A new file, which may be written encoded from the start.
+    pub fn is_new(&mut self, inode: InodeId, may_be_encoded: bool) {
+        if may_be_encoded {
+            self.files.entry(inode).or_default();
+        }
+    }
+
     /// Files whose data was moved, or may have been.
     pub fn files(&self) -> Vec<InodeId> {
         self.files.keys().copied().collect()

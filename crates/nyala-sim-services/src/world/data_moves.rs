@@ -7,14 +7,14 @@
 //! hold in the end: [`crate::check::data_moves`].
 
 use super::cluster::{Cluster, Role};
-use super::setup::DIRS;
+use super::setup::{CODE, DIRS};
 use super::work::{Done, Worker};
 use crate::check::data_moves::ChunkFiles;
 use crate::check::ledger;
 use crate::random::Random;
 use nyala_client::types::Destination;
 use nyala_client::{Client, Error};
-use nyala_wire::{ErasureCode, ErrorCode, InodeId, Layout, Pattern, StripePattern, TargetId};
+use nyala_wire::{ErrorCode, InodeId, Layout, Pattern, StripePattern, TargetId};
 
 /// Files whose data is moved; the last one is replaced by others all the time.
 const FILES: [&str; 5] = ["small", "large", "wide", "log", "name"];
@@ -68,7 +68,7 @@ async fn layout(client: &Client, inode: InodeId) -> Result<Option<Layout>, Error
 fn destination(random: &mut Random, client: &Client, before: &Layout) -> Destination {
     let usual = client.map().settings.default_pattern;
     if ledger(|ledger| ledger.data_moves.are_coded) && random.one_in(2) {
-        let code = Some(ErasureCode { data: 2, parity: 1 });
+        let code = Some(CODE);
         return Destination { pattern: StripePattern { pattern: Pattern::Ec, code, ..usual }, avoid: Vec::new() };
     }
     if random.one_in(2) {

@@ -9,7 +9,7 @@ use nyala_client::{Client, ClientConfig, Error};
 use nyala_transport::Secret;
 use nyala_wire::map::TargetKind;
 use nyala_wire::meta::Owner;
-use nyala_wire::{InodeId, Pattern, StripePattern};
+use nyala_wire::{ErasureCode, InodeId, Pattern, StripePattern};
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -21,6 +21,10 @@ pub const OWNER: Owner = Owner { uid: 0, gid: 0 };
 pub const DIRS: [&str; 3] = ["d0", "d1", "d2"];
 /// The one whose files are not mirrored.
 pub const PLAIN: &str = "d1";
+/// The one whose files are to be encoded, in runs in which data is.
+pub const CODED: &str = "d0";
+/// How.
+pub const CODE: ErasureCode = ErasureCode { data: 2, parity: 1 };
 /// Files in each directory.
 pub const FILES: [&str; 6] = ["small", "large", "wide", "name", "log", "lock"];
 
@@ -67,12 +71,11 @@ pub fn run(mgmt: &[SocketAddr], rest: MachineId, (storage, spares): (usize, usiz
             }
         }
         crate::check::ledger(|ledger| ledger.busy.push(InodeId::ROOT.slot()));
-        for dir in DIRS {
-            let mirrored = dir != PLAIN;
-            let dir = client.mkdir(InodeId::ROOT, dir.as_bytes(), 0o755, OWNER).await?.inode;
+        for name in DIRS {
+            let mirrored = name != PLAIN;
+            let dir = client.mkdir(InodeId::ROOT, name.as_bytes(), 0o755, OWNER).await?.inode;
             if mirrored {
-                let pattern = StripePattern { pattern: Pattern::Mirror, ..client.map().settings.default_pattern };
-                client.set_pattern(dir, pattern).await?;
+                client.set_pattern(dir, pattern(name, client.map().settings.default_pattern)).await?;
             } else {
                 // Files are in the slot of their directory, which is how their numbers begin.
                 let number = dir.to_string();
@@ -90,6 +93,14 @@ pub fn run(mgmt: &[SocketAddr], rest: MachineId, (storage, spares): (usize, usiz
         client.fsync_dir(InodeId::ROOT).await?;
         client.shutdown().await
     })
+}
+
+/// Files of this directory are mirrored, or are to be encoded.
+fn pattern(dir: &str, usual: StripePattern) -> StripePattern {
+    match dir == CODED && crate::check::ledger(|ledger| ledger.data_moves.are_coded) {
+        true => StripePattern { pattern: Pattern::Ec, code: Some(CODE), ..usual },
+        false => StripePattern { pattern: Pattern::Mirror, ..usual },
+    }
 }
 
 /// Asks management to make a mirror group of two targets, as `nyala mirror create` does.

@@ -3,7 +3,7 @@
 //! A client at work: random operations on what all clients share, each said to the ledger before it begins and when it is done.
 
 use super::errors::{is, tells_damage};
-use super::setup::{DIRS, FILES, OWNER, PLAIN, client_config};
+use super::setup::{CODED, DIRS, FILES, OWNER, PLAIN, client_config};
 use super::{cells, data_moves, names};
 use crate::check::append::{RECORD, word};
 use crate::check::exclusive::LATE;
@@ -19,6 +19,8 @@ use std::time::Duration;
 
 /// Lengths of files that are replaced as a whole.
 const WHOLE: [usize; 2] = [640, 80_000];
+/// The same of one of those in a directory whose files are to be encoded: two whole stripes and a part of one.
+const WHOLE_CODED: usize = 300_000;
 
 /// What clients do, each so often; the last one only in runs in which files' data is moved.
 const OPERATIONS: [(usize, &str); 14] = [
@@ -58,6 +60,12 @@ fn now() -> u64 {
 
 /// What came of an operation.
 pub type Done = Result<(), Error>;
+
+/// How long a file is that takes the place of another one.
+fn whole_bytes(dir: usize, stamp: u64) -> usize {
+    let coded = DIRS[dir] == CODED && ledger(|ledger| ledger.data_moves.are_coded);
+    if coded && stamp % 2 == 1 { WHOLE_CODED } else { WHOLE[stamp as usize % 2] }
+}
 
 impl Worker {
     pub async fn begin(id: ClientId, mgmt: &[SocketAddr], random: Random) -> Result<Worker, Error> {
@@ -233,8 +241,7 @@ impl Worker {
         let (_, handle) = self.client.create(at, temporary.as_bytes(), 0o644, OWNER, true).await?;
         let file = (format!("{}/name", DIRS[dir]), 0);
         let stamp = ledger(|ledger| ledger.tick());
-        handle.write(0, &stamp.to_le_bytes().repeat(WHOLE[stamp as usize % 2] / 8)).await?;
-        handle.fsync(false).await?;
+        self.write_whole(&handle, dir, stamp).await?;
         handle.release().await?;
         let name = |name: &str| Name::new(name.as_bytes()).expect("a short name without a slash");
         let rename = Rename {
@@ -265,6 +272,30 @@ impl Worker {
         Ok(())
     }
 
+    /// Fills a new file, and has it synced.
+    async fn write_whole(&mut self, handle: &FileHandle, dir: usize, stamp: u64) -> Done {
+        let bytes = whole_bytes(dir, stamp);
+        ledger(|ledger| ledger.data_moves.is_new(handle.inode(), bytes == WHOLE_CODED));
+        let (content, mut at_byte) = (stamp.to_le_bytes().repeat(bytes / 8), 0);
+        for piece in content.chunks(WHOLE[1]) {
+            handle.write(at_byte, piece).await?;
+            at_byte += piece.len() as u64;
+            // What is there of it is read by nobody else, and its server hears of it.
+            if bytes == WHOLE_CODED && self.random.one_in(8) {
+                handle.fsync(false).await?;
+            }
+        }
+        handle.fsync(false).await?;
+        if bytes == WHOLE_CODED
+            && let Ok(info) = self.client.entry_info(handle.inode()).await
+            && let Some(layout) = info.layout
+        {
+            let how = if layout.encoded().is_some() { "encoded" } else { "mirrored" };
+            ledger(|ledger| ledger.count(&format!("new files of an encoded directory: written {how}")));
+        }
+        Ok(())
+    }
+
     async fn read_name(&mut self, dir: usize) -> Done {
         let from = ledger(|ledger| ledger.tick());
         let file = (format!("{}/name", DIRS[dir]), 0);
@@ -282,7 +313,8 @@ impl Worker {
         handle.release().await?;
         let values: BTreeSet<u64> = content.chunks(8).map(word).collect();
         let value = values.first().copied().unwrap_or(0);
-        let whole = values.len() <= 1 && (value == 0 || content.len() == WHOLE[value as usize % 2]);
+        let expected = whole_bytes(dir, value);
+        let whole = values.len() <= 1 && (value == 0 || content.len() == expected);
         ledger(|ledger| {
             let torn = (!whole).then(|| format!("{file:?} is torn: {} bytes, {values:?}", content.len()));
             let wrong = torn.or_else(|| ledger.registers.entry(file.clone()).or_default().judge(value, from));
