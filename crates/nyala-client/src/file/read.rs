@@ -278,10 +278,11 @@ impl FileOps {
         offset: u64,
         len: usize,
     ) -> Result<Segments> {
-        let (unsent, own_end) = {
+        let (unsent, own_end, stripes) = {
             let state = file.state.lock();
+            let stripes = state.stripes().writing().and_then(|_| whole_stripes::stored_at(&state));
             // Left from a delegation that was lost, and not sent yet.
-            (state.written().unsent(offset..offset.saturating_add(len as u64)), state.written().own_end())
+            (state.written().unsent(offset..offset.saturating_add(len as u64)), state.written().own_end(), stripes)
         };
         let reply = self.cluster.look(file.inode).await?;
         let end = offset.saturating_add(len as u64).min(reply.attr.size.max(own_end));
@@ -290,9 +291,11 @@ impl FileOps {
             return Ok(out);
         }
         self.ctx.stats.read_bytes.add(end - offset);
-        match &reply.inline {
-            Some(content) => out.push(inline::read(&content.data, offset..end)),
-            None => {
+        match (stripes, &reply.inline) {
+            // Its server has not heard of them.
+            (Some((layout, size)), _) => out = self.fetch(file.inode, (&layout, size), offset..end).await?,
+            (None, Some(content)) => out.push(inline::read(&content.data, offset..end)),
+            (None, None) => {
                 let layout = Arc::new(reply.layout.clone());
                 out = self.fetch(file.inode, (&layout, reply.attr.size), offset..end).await?;
             }

@@ -58,6 +58,7 @@ impl Writeback {
         let how = Handed { want, session };
         let mut asked = false;
         loop {
+            self.leave_stripes_now(file).await?;
             let reply = self.cluster.look(file.inode).await?;
             // Of an unknown file nobody could say later which targets have unsynced bytes of it.
             self.delegations.learn(file, &reply);

@@ -237,6 +237,28 @@ impl Writeback {
         }
     }
 
+    /// What is written past this client's memory does not go where whole stripes are on their way.
+    pub(super) async fn leave_stripes_now(self: &Arc<Writeback>, file: &Arc<File>) -> Result<()> {
+        let is_live = |file: &File| {
+            let state = file.state.lock();
+            state.stripes().is_choosing() || state.stripes().writing().is_some()
+        };
+        if !is_live(file) {
+            return Ok(());
+        }
+        let _gate = file.pass_gate(&self.ctx).await?;
+        let choosing = file.choosing.lock().await;
+        if file.state.lock().stripes().is_choosing() {
+            file.state.lock().stripes_mut().decline();
+            file.changed.notify_waiters();
+        }
+        drop(choosing);
+        match is_live(file) {
+            true => self.leave_stripes(file).await.map(drop),
+            false => Ok(()),
+        }
+    }
+
     /// Whole stripes that nobody took go where the file can be written to.
     async fn leave_stripes(self: &Arc<Writeback>, file: &Arc<File>) -> Result<FlushStep> {
         if let Some(stripes) = file.state.lock().stripes_mut().writing_mut() {
