@@ -8,6 +8,7 @@ use nyala_e2e::{Cluster, Options, beside_others, cluster::text, posix::pattern, 
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -68,6 +69,7 @@ fn e2e_encoded_files_outlive_two_storage_services() {
         fs::write(path, content).unwrap();
     }
     assert_eq!(stripe(&cluster, &made[0].0)["pattern"], "mirror", "until some time after the close");
+    assert_eq!(stripe(&cluster, &made[4].0)["pattern"], "ec", "as it was written");
     wait_encoded(&cluster, &made[..SIZES.len()]);
     check(&made);
     let parts = services(&cluster, &made[4].0);
@@ -76,7 +78,14 @@ fn e2e_encoded_files_outlive_two_storage_services() {
 
     let (mut killed, groups) = (vec![parts[0].clone()], cluster.json(&["mirror", "list"]));
     killed.push(other_group(&cluster, &groups, &parts));
+    let (path, content) = (dir.join("live"), pattern(60, 8 << 20));
+    let mut live = fs::File::create(&path).unwrap();
+    live.write_all(&content[..5 << 20]).unwrap();
     cluster.kill_all(&killed);
+    live.write_all(&content[5 << 20..]).unwrap();
+    live.sync_all().unwrap();
+    drop(live);
+    made.push((path, content));
     // Another mount has read nothing yet.
     let mut mounts = Mounts::new(&cluster, 1, "");
     let fresh = mounts.add("").join("encoded");

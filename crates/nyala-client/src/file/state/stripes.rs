@@ -69,6 +69,11 @@ impl Stripes {
         self.phase != Phase::Closing && at >= self.next
     }
 
+    /// Its server knows where they are.
+    pub(crate) fn is_acknowledged(&self) -> bool {
+        self.before.is_none()
+    }
+
     pub(crate) fn is_closing(&self) -> bool {
         self.phase == Phase::Closing
     }
