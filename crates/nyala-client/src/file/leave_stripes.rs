@@ -136,7 +136,13 @@ async fn stored(file: &Arc<File>) -> Option<Stored> {
             if !stripes.is_any_under_way() {
                 let (layout, session) = (state.layout()?.clone(), state.session());
                 let (unsynced, size) = (stripes.unsynced().clone(), stripes.stored());
-                return Some(Stored { layout, acknowledged: stripes.is_acknowledged(), unsynced, size, session });
+                return Some(Stored {
+                    layout,
+                    acknowledged: state.stripes().is_acknowledged(),
+                    unsynced,
+                    size,
+                    session,
+                });
             }
         }
         changed.await;

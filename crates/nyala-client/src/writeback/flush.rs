@@ -183,12 +183,12 @@ impl Writeback {
 
     /// The same of a file that is written in whole stripes. Where its server or a target does not take them they are moved back.
     async fn flush_stripes(self: &Arc<Writeback>, file: &Arc<File>, flush: Flush) -> Result<FlushStep> {
-        let Some(synced) = self.sync_stripes(file).await else { return self.leave_stripes(file).await };
+        let Some((synced, session)) = self.sync_stripes(file).await else { return self.leave_stripes(file).await };
         let facts = {
             let state = file.state.lock();
             let spilled = state.migration().map(InlineMigration::version);
             let tell = state.commit().is_pending() || spilled.is_some();
-            tell.then_some(CommitFacts { spilled, allocated: None, encoded: Some(synced), session: state.session() })
+            tell.then_some(CommitFacts { spilled, allocated: None, encoded: Some(synced), session })
         };
         let Some(facts) = facts else { return self.flush_nothing(file, flush).await.map(|()| FlushStep::Finished) };
         match self.commit(file, flush, facts).await {
@@ -202,19 +202,19 @@ impl Writeback {
     }
 
     /// What is stored of whole stripes is on disk; `None`: it may not be.
-    async fn sync_stripes(self: &Arc<Writeback>, file: &Arc<File>) -> Option<EncodedData> {
-        let (layout, end, syncing) = {
+    async fn sync_stripes(self: &Arc<Writeback>, file: &Arc<File>) -> Option<(EncodedData, SessionId)> {
+        let (layout, end, syncing, session) = {
             let mut state = file.state.lock();
-            let layout = state.layout()?.clone();
+            let (layout, session) = (state.layout()?.clone(), state.session());
             let stripes = state.stripes_mut().writing_mut().filter(|stripes| !stripes.has_failed())?;
-            (layout, stripes.stored(), stripes.begin_sync())
+            (layout, stripes.stored(), stripes.begin_sync(), session)
         };
         let synced = tokio::select! {
             synced = self.sync_indices(file.inode, &layout, &syncing.indices) => synced,
             error = target_away(self, &layout) => Err(error),
         };
         if synced.as_ref().is_ok_and(Synced::is_certain) {
-            return Some(EncodedData { layout: (*layout).clone(), end });
+            return Some((EncodedData { layout: (*layout).clone(), end }, session));
         }
         if let Err(error) = synced {
             tracing::warn!(inode = %file.inode, %error, "whole stripes were not synced; the file is mirrored instead");

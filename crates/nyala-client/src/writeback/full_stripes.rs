@@ -65,11 +65,12 @@ fn next_stripe(writeback: &Arc<Writeback>, file: &Arc<File>, flushing: bool) -> 
     };
     let departed = state.written_mut().depart_within(range.clone());
     let pieces: Vec<_> = departed.iter().map(|piece| (piece.offset, piece.data.clone())).collect();
-    let extents = departed.iter().map(|piece| piece.id).collect();
+    let extents: Vec<u64> = departed.iter().map(|piece| piece.id).collect();
+    let id = *extents.first()?;
     let bytes = departed.iter().map(|piece| piece.data.len()).sum();
     state.stripes_mut().writing_mut()?.depart(range.end, extents, last);
     drop(state);
-    let sending = StripeInFlight::begin(writeback, file, range.start, session, bytes);
+    let sending = StripeInFlight::begin(writeback, file, id, session, bytes);
     Some((sending, Stripe { range, to, code, unit, pieces, last }))
 }
 

@@ -6,6 +6,7 @@
 
 use crate::context::Hold;
 use crate::error::Result;
+use crate::file::state::stripes::Stripes;
 use crate::file::state::{File, FileState};
 use crate::writeback::owner::Writeback;
 use nyala_wire::storage::WriteVerifier;
@@ -15,7 +16,8 @@ use std::sync::Arc;
 pub(crate) struct StripeInFlight {
     writeback: Arc<Writeback>,
     file: Arc<File>,
-    start: u64,
+    /// Of its first extent.
+    id: u64,
     /// Under which the bytes were accepted.
     session: SessionId,
     bytes: usize,
@@ -24,11 +26,11 @@ pub(crate) struct StripeInFlight {
 }
 
 impl StripeInFlight {
-    /// The stripe from `start` on has departed.
+    /// A stripe has departed.
     pub(super) fn begin(
         writeback: &Arc<Writeback>,
         file: &Arc<File>,
-        start: u64,
+        id: u64,
         session: SessionId,
         bytes: usize,
     ) -> StripeInFlight {
@@ -37,7 +39,7 @@ impl StripeInFlight {
         StripeInFlight {
             writeback: writeback.clone(),
             file: file.clone(),
-            start,
+            id,
             session,
             bytes,
             done: false,
@@ -57,10 +59,15 @@ impl StripeInFlight {
         self.session
     }
 
+    /// Those that it is one of, unless they were dropped since.
+    fn stripes<'a>(&self, state: &'a mut FileState) -> Option<&'a mut Stripes> {
+        state.stripes_mut().writing_mut().filter(|stripes| stripes.has(self.id))
+    }
+
     /// A target has a part of it.
     pub(super) fn stored(&self, index: u16, verifier: WriteVerifier) {
         let mut state = self.file.state.lock();
-        if let Some(stripes) = state.stripes_mut().writing_mut() {
+        if let Some(stripes) = self.stripes(&mut state) {
             stripes.record_write(index, verifier);
         }
     }
@@ -71,7 +78,7 @@ impl StripeInFlight {
             let mut state = self.file.state.lock();
             if let Err(error) = &written {
                 tracing::warn!(inode = %self.file.inode, %error, "a stripe was not written; the file is mirrored instead");
-                if let Some(stripes) = state.stripes_mut().writing_mut() {
+                if let Some(stripes) = self.stripes(&mut state) {
                     stripes.failed();
                 }
             }
@@ -88,12 +95,12 @@ impl StripeInFlight {
     /// It has ended: what is there counts, or is dirty again.
     fn end(&self, state: &mut FileState) {
         self.writeback.memory.end_send(self.bytes);
-        let Some(stripes) = state.stripes_mut().writing_mut() else { return };
+        let Some(stripes) = self.stripes(state) else { return };
         if stripes.has_failed() {
-            stripes.taken_back(self.start).into_iter().for_each(|id| state.written_mut().take_back(id));
+            stripes.taken_back(self.id).into_iter().for_each(|id| state.written_mut().take_back(id));
             return;
         }
-        let (range, extents) = stripes.landed(self.start);
+        let (range, extents) = stripes.landed(self.id);
         if range.is_empty() {
             return;
         }
@@ -113,7 +120,7 @@ impl Drop for StripeInFlight {
     fn drop(&mut self) {
         if !self.done {
             let mut state = self.file.state.lock();
-            if let Some(stripes) = state.stripes_mut().writing_mut() {
+            if let Some(stripes) = self.stripes(&mut state) {
                 stripes.failed();
             }
             self.end(&mut state);

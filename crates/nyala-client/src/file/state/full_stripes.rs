@@ -30,6 +30,11 @@ impl FullStripes {
         if let FullStripes::Writing(stripes) = self { Some(stripes) } else { None }
     }
 
+    /// Whether the file's server knows where its stripes are.
+    pub(crate) fn is_acknowledged(&self) -> bool {
+        self.writing().is_some_and(|stripes| stripes.before.is_none())
+    }
+
     pub(crate) fn is_idle(&self) -> bool {
         matches!(self, FullStripes::Idle)
     }

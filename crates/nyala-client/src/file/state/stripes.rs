@@ -42,6 +42,7 @@ pub(crate) struct Stripes {
 }
 
 struct Flight {
+    id: u64,
     range: Range<u64>,
     /// Of the extents that it was made of.
     extents: Vec<u64>,
@@ -67,11 +68,6 @@ impl Stripes {
     /// Whether a write from `at` on leaves alone what has gone out.
     pub(super) fn accepts(&self, at: u64) -> bool {
         self.phase != Phase::Closing && at >= self.next
-    }
-
-    /// Its server knows where they are.
-    pub(crate) fn is_acknowledged(&self) -> bool {
-        self.before.is_none()
     }
 
     pub(crate) fn is_closing(&self) -> bool {
@@ -113,15 +109,21 @@ impl Stripes {
         if last {
             self.phase = Phase::Closing;
         }
-        self.under_way.push_back(Flight { range: self.next..end, extents, landed: false });
+        let id = extents.first().copied().unwrap_or_default();
+        self.under_way.push_back(Flight { id, range: self.next..end, extents, landed: false });
         self.next = end;
     }
 
-    /// The stripe from `start` on is at its targets: what is there now that was not, and the extents that it was made of.
-    pub(crate) fn landed(&mut self, start: u64) -> (Range<u64>, Vec<u64>) {
+    /// Whether this one is under way: one that went out before all was dropped is not.
+    pub(crate) fn has(&self, id: u64) -> bool {
+        self.under_way.iter().any(|flight| flight.id == id)
+    }
+
+    /// This stripe is at its targets: what is there now that was not, and the extents that it was made of.
+    pub(crate) fn landed(&mut self, id: u64) -> (Range<u64>, Vec<u64>) {
         let from = self.stored;
         let mut extents = Vec::new();
-        if let Some(flight) = self.under_way.iter_mut().find(|flight| flight.range.start == start) {
+        if let Some(flight) = self.under_way.iter_mut().find(|flight| flight.id == id) {
             flight.landed = true;
         }
         if self.phase != Phase::Failed {
@@ -139,9 +141,9 @@ impl Stripes {
     }
 
     /// After a failure: a stripe has ended, with or without success. The extents that are dirty again.
-    pub(crate) fn taken_back(&mut self, start: u64) -> Vec<u64> {
+    pub(crate) fn taken_back(&mut self, id: u64) -> Vec<u64> {
         assert!(self.phase == Phase::Failed, "a stripe is taken back that was stored");
-        let at = self.under_way.iter().position(|flight| flight.range.start == start);
+        let at = self.under_way.iter().position(|flight| flight.id == id);
         at.and_then(|at| self.under_way.remove(at)).map(|flight| flight.extents).unwrap_or_default()
     }
 }
