@@ -15,13 +15,14 @@ use crate::file::move_copy::Move;
 use crate::file::move_data::{destination, move_to};
 use crate::file::move_purpose::{Purpose, Yielding};
 use crate::file::ops::FileOps;
+use crate::file::read_encoded::NOWHERE;
 use crate::file::state::migration::InlineMigration;
 use crate::file::state::{File, whole_stripes};
 use crate::rpc::bound::Bound;
 use crate::writeback::logic::unsynced::{Unsynced, Written};
 use crate::writeback::owner::MovesBack;
 use nyala_wire::meta::{Commit, EncodedData, MetaOp, MetaReply, Want};
-use nyala_wire::{InodeId, Layout, Pattern, SessionId, TargetId};
+use nyala_wire::{InodeId, Layout, Pattern, SessionId};
 use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -30,8 +31,6 @@ use tokio::task::JoinSet;
 
 /// A sync that takes longer is not waited for: what it would have on disk can be computed.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
-/// No target has this number: what was there counts as lost.
-const NOWHERE: TargetId = TargetId(u16::MAX);
 
 impl MovesBack for FileOps {
     fn leave_stripes(self: Arc<Self>, file: Arc<File>) -> Pin<Box<dyn Future<Output = Result<()>> + Send>> {

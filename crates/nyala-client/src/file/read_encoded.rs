@@ -18,9 +18,12 @@ use crate::rpc::retry::Retry;
 use crate::rpc::storage::ChunkRange;
 use crate::rpc::unit::{Erasure, read_unit};
 use bytes::Bytes;
-use nyala_wire::{ErasureCode, ErrorCode, Layout};
+use nyala_wire::{ErasureCode, ErrorCode, Layout, TargetId};
 use std::sync::Arc;
 use tokio::task::JoinSet;
+
+/// No target has this number: in a layout's place of one that is known to have lost its part.
+pub(super) const NOWHERE: TargetId = TargetId(u16::MAX);
 
 /// A part of a file in one chunk file, for one request.
 #[derive(Clone, Copy)]
@@ -73,7 +76,7 @@ pub(super) async fn read_encoded(
             Err(erasure) => failed.note(erasure),
         }
         let rebuilt = rebuild(ops, (layout, code), size, Piece { len: stored, ..piece }, &mut failed).await;
-        if failed.for_good {
+        if failed.for_good && !layout.targets.contains(&NOWHERE) {
             repair_later(ops, chunk.inode, layout);
         }
         match (rebuilt, failed) {

@@ -169,8 +169,8 @@ fn writes_go_on(cluster: &Cluster, made: &mut Vec<(PathBuf, Vec<u8>)>) {
     let (path, content) = &mut made[3];
     content[1_000_000..1_000_007].copy_from_slice(b"changed");
     let file = fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
-    assert_eq!(stripe(cluster, path)["pattern"], "mirror", "before the first write");
     file.write_all_at(b"changed", 1_000_000).unwrap();
+    assert_eq!(stripe(cluster, path)["pattern"], "mirror", "it was moved back for the first write");
     file.sync_all().unwrap();
     let cut = &mut made[2];
     cut.1.truncate(123_456);
