@@ -6,6 +6,7 @@ use crate::layout::info;
 use nyala_e2e::{Cluster, Options, beside_others, cluster::text, posix::pattern};
 use serde_json::Value;
 use std::fs;
+use std::io::{Seek, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -41,7 +42,14 @@ fn write_all(root: &std::path::Path) -> Vec<(PathBuf, Vec<u8>)> {
         for file in 0..FILES {
             let (path, content) =
                 (dir.join(format!("f{file}")), pattern((n * FILES + file) as u64, 700_000 + 4321 * file));
-            fs::write(&path, &content).unwrap();
+            let mut new = fs::File::create(&path).unwrap();
+            if file % 2 == 0 {
+                // Such a one is mirrored first; the others are encoded as they are written.
+                new.write_all(&content[..1]).unwrap();
+                new.sync_all().unwrap();
+            }
+            let written = new.stream_position().unwrap() as usize;
+            new.write_all(&content[written..]).unwrap();
             made.push((path, content));
         }
     }
@@ -58,7 +66,8 @@ fn e2e_slots_move_while_files_are_encoded() {
     let made = write_all(&root);
     let began = Instant::now();
     let is_encoded = |path: &PathBuf| info(&cluster, path)["stripe"]["pattern"] == "ec";
-    assert!(made.iter().any(|(path, _)| !is_encoded(path)), "nothing is encoded so soon");
+    let encoded = made.iter().filter(|(path, _)| is_encoded(path)).count();
+    assert_eq!(encoded, DIRS * (FILES / 2), "those that were written as a whole");
     let both = servers(&cluster);
     assert_eq!(both.len(), 2, "{both:?}");
     begin_drain(&cluster, &both[0]);
