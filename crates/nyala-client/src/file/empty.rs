@@ -10,9 +10,9 @@
 use crate::delegation::admission::Access;
 use crate::delegation::logic::delegations::Need;
 use crate::error::Result;
+use crate::file::logic::stripes;
 use crate::file::ops::FileOps;
 use crate::file::state::File;
-use crate::file::{encode, move_data};
 use crate::rpc::bound::Bound;
 use nyala_wire::meta::SetAttr;
 use nyala_wire::{Attr, ErrorCode, Pattern};
@@ -38,8 +38,8 @@ async fn emptied(ops: &Arc<FileOps>, file: &Arc<File>, set: &SetAttr) -> Result<
     };
     let encoded = layout.and_then(|layout| layout.encoded().map(|code| (layout, code)));
     let Some((layout, code)) = encoded else { return Ok(None) };
-    let to = encode::destination(ops, &layout, Pattern::Mirror, code, Vec::new())?;
-    let to = move_data::destination(ops, file.inode, &to).await?;
+    let to = stripes::destination(&ops.cluster.maps.view().map, &layout, (Pattern::Mirror, code), Vec::new())?;
+    let to = ops.cluster.move_targets(file.inode, &to).await?;
     let set = SetAttr { emptied: Some(Box::new(to)), ..set.clone() };
     let attr = ops.setattr_known(file, Bound::new(file.inode, admission.session), set).await?;
     // What is known of it is asked for before it is used again.

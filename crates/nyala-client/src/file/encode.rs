@@ -8,7 +8,7 @@
 //! and by what their server knows to be open. What is encoded already, and is again since parts of it are lost, may be read meanwhile, here and
 //! elsewhere: it is not written to by that layout, and encoding stops for who is about to.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::file::encoding::{Encoded, Encoding};
 use crate::file::logic::stripes;
 use crate::file::move_data::move_data;
@@ -16,8 +16,7 @@ use crate::file::move_purpose::{Purpose, in_use};
 use crate::file::ops::FileOps;
 use crate::file::state::File;
 use crate::rpc::deadline::Deadline;
-use crate::types::Destination;
-use nyala_wire::{ErasureCode, ErrorCode, InodeId, Layout, Pattern, StripePattern, TargetId};
+use nyala_wire::{ErrorCode, InodeId, Pattern};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,22 +50,8 @@ async fn encode_file(ops: &Arc<FileOps>, file: &Arc<File>, wanted: &Encoding, mo
     if info.inline.is_some() || done || other || info.attr.size == 0 {
         return Ok(None);
     }
-    let to = destination(ops, layout, Pattern::Ec, code, wanted.avoid.clone())?;
+    let to = stripes::destination(&ops.cluster.maps.view().map, layout, (Pattern::Ec, code), wanted.avoid.clone())?;
     move_data(ops, file, &to, purpose, moved).await.map(Some)
-}
-
-pub(super) fn destination(
-    ops: &FileOps,
-    layout: &Layout,
-    pattern: Pattern,
-    code: ErasureCode,
-    avoid: Vec<TargetId>,
-) -> Result<Destination> {
-    let pool = stripes::pool_of(&ops.cluster.maps.view().map, layout)
-        .ok_or_else(|| Error::refused(ErrorCode::NO_SPACE, "none of its targets is known"))?;
-    let (chunk_bytes, num_targets) = (layout.chunk_bytes, u16::from(code.data));
-    let pattern = StripePattern { pattern, chunk_bytes, num_targets, pool, inline_bytes: 0, code: Some(code) };
-    Ok(Destination { pattern, avoid })
 }
 
 /// Moves the data of a file that is encoded to where it can be written to; a handle or the caller's lock keeps it from being encoded
@@ -82,7 +67,7 @@ pub(super) async fn make_writable_locked(ops: &Arc<FileOps>, file: &Arc<File>) -
     loop {
         let Some(layout) = file.state.lock().layout().cloned() else { return Ok(()) };
         let Some(code) = layout.encoded() else { return Ok(()) };
-        let to = destination(ops, &layout, Pattern::Mirror, code, Vec::new())?;
+        let to = stripes::destination(&ops.cluster.maps.view().map, &layout, (Pattern::Mirror, code), Vec::new())?;
         match move_data(ops, file, &to, Purpose::Write, &|_| {}).await {
             Ok(_) => return ops.delegations.file_info(file).await,
             Err(error) if error.is(ErrorCode::AGAIN) || error.is(ErrorCode::STALE) => {

@@ -10,14 +10,14 @@
 //! come after theirs.
 
 use crate::error::{Error, Result};
-use crate::file::encode;
+use crate::file::logic::stripes;
 use crate::file::move_copy::Move;
-use crate::file::move_data::{destination, move_to};
+use crate::file::move_data::move_to;
 use crate::file::move_purpose::{Purpose, Yielding};
 use crate::file::ops::FileOps;
 use crate::file::read_encoded::NOWHERE;
 use crate::file::state::migration::InlineMigration;
-use crate::file::state::{File, whole_stripes};
+use crate::file::state::{File, stripe_writes};
 use crate::rpc::bound::Bound;
 use crate::writeback::logic::unsynced::{Unsynced, Written};
 use crate::writeback::owner::MovesBack;
@@ -56,8 +56,8 @@ async fn leave(ops: &Arc<FileOps>, file: &Arc<File>) -> Result<()> {
     for index in doubtful(ops, file.inode, &layout, unsynced).await {
         from.targets[layout.stripe(index) as usize] = NOWHERE;
     }
-    let to = encode::destination(ops, &layout, Pattern::Mirror, code, Vec::new())?;
-    let to = destination(ops, file.inode, &to).await?;
+    let to = stripes::destination(&ops.cluster.maps.view().map, &layout, (Pattern::Mirror, code), Vec::new())?;
+    let to = ops.cluster.move_targets(file.inode, &to).await?;
     // Behind the names of these stripes, whether its server has heard of them or not.
     let to = Arc::new(Layout { moves: layout.moves.wrapping_add(1), ..to });
     let (unsynced, yielding) = (Unsynced::default(), Yielding::new(Purpose::Rescue));
@@ -73,7 +73,7 @@ async fn leave(ops: &Arc<FileOps>, file: &Arc<File>) -> Result<()> {
         if state.session() != session || state.stripes().writing().is_none() {
             return Err(Error::DelegationLost { inode: file.inode });
         }
-        whole_stripes::moved_back(&mut state, (*to).clone(), size, now_ms);
+        stripe_writes::moved_back(&mut state, (*to).clone(), size, now_ms);
     }
     if !removed {
         let (ops, file) = (ops.clone(), file.clone());

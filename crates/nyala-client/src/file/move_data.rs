@@ -17,12 +17,12 @@ use crate::file::encode_copy;
 use crate::file::move_copy::Move;
 use crate::file::move_purpose::{Purpose, Yielding, in_use};
 use crate::file::ops::FileOps;
-use crate::file::state::{File, whole_stripes};
+use crate::file::state::{File, stripe_writes};
 use crate::rpc::bound::Bound;
 use crate::rpc::failure::unexpected_reply;
 use crate::types::Destination;
 use crate::writeback::logic::unsynced::Unsynced;
-use nyala_wire::meta::{MetaOp, MetaReply, Owner, Want};
+use nyala_wire::meta::{MetaOp, MetaReply, Want};
 use nyala_wire::storage::ChunkFileId;
 use nyala_wire::{DataLocation, ErrorCode, InodeId, Layout, SessionId, TargetId};
 use std::sync::Arc;
@@ -72,11 +72,11 @@ pub(super) async fn move_data(
     let admission = ops.delegations.admit(file, Need { write: true, cached: true, patient: false }).await?;
     let (from, inline, size) = {
         let mut state = file.state.lock();
-        let settled = admission.access == Access::Cached && state.is_clean() && whole_stripes::close(&mut state);
+        let settled = admission.access == Access::Cached && state.is_clean() && stripe_writes::close(&mut state);
         let from = state.layout().cloned().filter(|_| settled).ok_or_else(in_use)?;
         (from, state.is_inline(), state.size())
     };
-    let to = Arc::new(destination(ops, file.inode, to).await?);
+    let to = Arc::new(ops.cluster.move_targets(file.inode, to).await?);
     let (session, unsynced) = (admission.session, Unsynced::default());
     let mut work = Move { ops, file, session, from, to, size, unsynced, yielding: Yielding::new(purpose) };
     let bytes = if inline { 0 } else { copy(&mut work, moved).await? };
@@ -110,17 +110,6 @@ async fn copy(work: &mut Move<'_>, moved: &impl Fn(u64)) -> Result<u64> {
         None => work.copy(moved).await,
     };
     work.finish(copied).await
-}
-
-pub(super) async fn destination(ops: &Arc<FileOps>, inode: InodeId, to: &Destination) -> Result<Layout> {
-    let op = MetaOp::MoveTargets { inode, pattern: to.pattern, avoid: to.avoid.clone() };
-    match ops.cluster.meta("choose targets", op, Owner::default()).await? {
-        MetaReply::Layout(layout) => {
-            layout.check().map_err(Error::server("choose targets"))?;
-            Ok(layout)
-        }
-        _ => Err(unexpected_reply("choose targets")),
-    }
 }
 
 /// Removes a chunk file that lies where the layout of its file has none, unless the file's data is just being moved there. Whether

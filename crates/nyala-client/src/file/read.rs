@@ -14,7 +14,7 @@ use crate::file::ops::FileOps;
 use crate::file::read_cache::Segment;
 use crate::file::read_encoded::{Piece, read_encoded};
 use crate::file::state::content::Content;
-use crate::file::state::{File, FileState, whole_stripes};
+use crate::file::state::{File, FileState, stripe_writes};
 use crate::listener::FileEnd;
 use crate::rpc::logic::segments::Segments;
 use crate::rpc::storage::ChunkRange;
@@ -127,7 +127,7 @@ impl FileOps {
     }
 
     fn plan(&self, state: &mut FileState, stream: &Mutex<Stream>, range: Range<u64>) -> Result<Noted> {
-        let stored = whole_stripes::stored_at(state).ok_or(Error::Protocol { what: "read", detail: "no layout" })?;
+        let stored = stripe_writes::stored_at(state).ok_or(Error::Protocol { what: "read", detail: "no layout" })?;
         let max_window = self.ctx.config.read_ahead_bytes as u64;
         let plan = stream.lock().on_read(range.start, range.end - range.start, max_window);
         let unsent = state.written().unsent(range.clone());
@@ -280,7 +280,7 @@ impl FileOps {
     ) -> Result<Segments> {
         let (unsent, own_end, stripes) = {
             let state = file.state.lock();
-            let stripes = state.stripes().writing().and_then(|_| whole_stripes::stored_at(&state));
+            let stripes = state.stripes().writing().and_then(|_| stripe_writes::stored_at(&state));
             // Left from a delegation that was lost, and not sent yet.
             (state.written().unsent(offset..offset.saturating_add(len as u64)), state.written().own_end(), stripes)
         };

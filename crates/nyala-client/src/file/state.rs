@@ -10,12 +10,12 @@ mod binding;
 pub(crate) mod commit;
 pub(crate) mod content;
 pub(crate) mod failures;
-pub(crate) mod full_stripes;
 pub(crate) mod leftovers;
 mod location;
 pub(crate) mod migration;
 pub(crate) mod open;
 pub(crate) mod pending_attrs;
+pub(crate) mod stripe_writes;
 pub(crate) mod stripes;
 pub(crate) mod whole_stripes;
 pub(crate) mod written;
@@ -34,7 +34,6 @@ use commit::CommitState;
 pub(crate) use content::MAX_UNIT;
 use content::{Content, ContentState};
 use failures::Failures;
-use full_stripes::FullStripes;
 use migration::InlineMigration;
 use nyala_wire::meta::FileReply;
 use nyala_wire::{Attr, InodeId, Layout, SessionId, Time};
@@ -43,6 +42,7 @@ use parking_lot::Mutex;
 use pending_attrs::PendingAttrs;
 use std::ops::Range;
 use std::sync::Arc;
+use whole_stripes::WholeStripes;
 
 use tokio::sync::{MutexGuard, Notify};
 use written::WrittenState;
@@ -78,7 +78,7 @@ pub(crate) struct FileState {
     content: ContentState,
     failures: Failures,
     unsynced: Unsynced,
-    stripes: FullStripes,
+    stripes: WholeStripes,
     leftovers: Leftovers,
     cache: ReadCache,
     name: Option<String>,
@@ -134,7 +134,7 @@ impl FileState {
             content: ContentState::new(),
             failures: Failures::default(),
             unsynced: Unsynced::default(),
-            stripes: FullStripes::default(),
+            stripes: WholeStripes::default(),
             leftovers: Leftovers::Clean,
             cache: ReadCache::default(),
             name: None,
@@ -320,7 +320,7 @@ parts! {
     commit, commit_mut: CommitState;
     failures, failures_mut: Failures;
     unsynced, unsynced_mut: Unsynced;
-    stripes, stripes_mut: FullStripes;
+    stripes, stripes_mut: WholeStripes;
     cache, cache_mut: ReadCache;
 }
 

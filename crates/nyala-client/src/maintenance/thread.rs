@@ -99,7 +99,7 @@ fn tick(core: &Arc<Core>) {
 }
 
 fn look_after(core: &Arc<Core>, file: &Arc<File>, now_ms: u64) {
-    let (inline_due, commit_due, whole, stripes) = {
+    let (flush_due, commit_due, whole, stripes) = {
         let mut state = file.state.lock();
         if !state.is_loaded() {
             state.cache_mut().expire(now_ms, core.ctx.cache_ms());
@@ -111,15 +111,13 @@ fn look_after(core: &Arc<Core>, file: &Arc<File>, now_ms: u64) {
         }
         let age = core.ctx.config.max_dirty_age.as_millis() as u64;
         let old = |born_ms: u64| now_ms.saturating_sub(born_ms) >= age;
-        let failed = state.stripes().has_failed();
-        let inline_due =
-            failed || state.is_inline() && state.written().dirty().iter().any(|extent| old(extent.born_ms));
+        let old_inline = state.is_inline() && state.written().dirty().iter().any(|extent| old(extent.born_ms));
         let stripes = state.stripes().writing().is_some();
         let commit_due = state.commit().is_due(now_ms, if stripes { COMMIT_STRIPES_AFTER_MS } else { COMMIT_AFTER_MS });
-        (inline_due, commit_due, state.migration().is_some(), stripes)
+        (old_inline || state.stripes().has_failed(), commit_due, state.migration().is_some(), stripes)
     };
     core.writeback.pump(file);
-    if inline_due || (commit_due && whole && !stripes) {
+    if flush_due || (commit_due && whole && !stripes) {
         core.writeback.flush_in_background(file.clone());
     } else if commit_due {
         let (core, file) = (core.clone(), file.clone());

@@ -22,11 +22,12 @@ use crate::rpc::logic::replay_log::{Heard, ReplayLog};
 use crate::rpc::replay::replay;
 use crate::rpc::retry::Retry;
 use crate::rpc::session::Session;
+use crate::types::Destination;
 use bytes::Bytes;
 use nyala_transport::wall_clock;
 use nyala_wire::codec::decode;
 use nyala_wire::meta::{FileReply, Grants, MetaOp, MetaReply, MetaRequest, Owner, Want};
-use nyala_wire::{InodeId, SessionId, TargetId};
+use nyala_wire::{InodeId, Layout, SessionId, TargetId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -370,5 +371,17 @@ impl Cluster {
         let reply = self.fetch_file_info(inode).await?;
         reply.layout.check().map_err(Error::server("look at a file"))?;
         Ok(reply)
+    }
+
+    /// Where a file's data could go.
+    pub(crate) async fn move_targets(self: &Arc<Cluster>, inode: InodeId, to: &Destination) -> Result<Layout> {
+        let op = MetaOp::MoveTargets { inode, pattern: to.pattern, avoid: to.avoid.clone() };
+        match self.meta("choose targets", op, Owner::default()).await? {
+            MetaReply::Layout(layout) => {
+                layout.check().map_err(Error::server("choose targets"))?;
+                Ok(layout)
+            }
+            _ => Err(unexpected_reply("choose targets")),
+        }
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::error::{Error, Result};
 use crate::file::state::content::Content;
-use crate::file::state::{File, whole_stripes};
+use crate::file::state::{File, stripe_writes};
 use crate::rpc::bound::Bound;
 use crate::writeback::owner::Writeback;
 use nyala_transport::wall_clock;
@@ -39,7 +39,7 @@ impl Writeback {
         if state.session() != session {
             return Err(Bound::new(file.inode, session).lost());
         }
-        if !whole_stripes::accepts(&state, at) {
+        if !stripe_writes::accepts(&state, at) {
             return Err(encoded());
         }
         if !state.pending_attrs().is_settled() {

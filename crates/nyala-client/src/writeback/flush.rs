@@ -11,6 +11,7 @@
 use crate::error::{Error, Result};
 use crate::file::state::commit::Uncommitted;
 use crate::file::state::migration::InlineMigration;
+use crate::file::state::stripes::Stripes;
 use crate::file::state::{File, FileState};
 use crate::rpc::bound::Bound;
 use crate::rpc::failure::unexpected_reply;
@@ -227,11 +228,10 @@ impl Writeback {
 
     /// What is stored of whole stripes, and is to be told, is; the gate is held.
     pub(crate) async fn commit_stripes(self: &Arc<Writeback>, file: &Arc<File>) {
-        let step = match file.state.lock().stripes().writing() {
-            Some(stripes) if !stripes.has_failed() => Flush::default(),
-            _ => return,
-        };
-        let done = self.flush_stripes(file, step).await;
+        if file.state.lock().stripes().writing().is_none_or(Stripes::has_failed) {
+            return;
+        }
+        let done = self.flush_stripes(file, Flush::default()).await;
         if let Err(error) = done {
             self.flush_failed(file, &error);
         }

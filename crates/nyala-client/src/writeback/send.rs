@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 use crate::file::state::written::Departing;
 use crate::file::state::{File, FileState};
 use crate::rpc::storage::ChunkRange;
-use crate::writeback::full_stripes;
 use crate::writeback::owner::Writeback;
+use crate::writeback::whole_stripes;
 use bytes::Bytes;
 use nyala_transport::trace::{carried, under};
 use nyala_wire::SessionId;
@@ -38,7 +38,7 @@ impl Writeback {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let max_age_ms = self.ctx.config.max_dirty_age.as_millis() as u64;
         let old = self.ctx.now_ms().checked_sub(max_age_ms);
-        if full_stripes::pump(self, file, old, flushing) {
+        if whole_stripes::pump(self, file, old, flushing) {
             return;
         }
         let mut sends = Vec::new();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Writing a stripe: its data, the parity that belongs to it, and holes where the file ends with it. Failure model: [`super::full_stripes`].
+//! Writing a stripe: its data, the parity that belongs to it, and holes where the file ends with it. Failure model: [`super::whole_stripes`].
 
 use crate::error::{Error, Result};
 use crate::file::logic::stripes::{self, Band};
@@ -98,8 +98,11 @@ pub(super) async fn target_away(writeback: &Writeback, layout: &Layout) -> Error
     loop {
         let map = writeback.cluster.maps.view().map.clone();
         if let Some(target) = layout.targets.iter().find(|target| !is_there(&map, **target)) {
-            tracing::info!(%target, "a target of a file that is written encoded is away: the file is mirrored");
-            return Error::refused(ErrorCode::NOT_READY, "a target is away");
+            return Error::TimedOut {
+                what: "write encoded data",
+                after: Duration::ZERO,
+                last: format!("storage target {target} is away"),
+            };
         }
         tokio::time::sleep(LOOK_INTERVAL).await;
     }

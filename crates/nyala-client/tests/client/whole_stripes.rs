@@ -215,6 +215,23 @@ async fn others_see_what_is_there_when_they_ask_and_go_on() {
     cluster.check();
 }
 
+#[tokio::test]
+async fn what_is_whole_is_known_to_its_server_after_a_while_and_more_comes_behind() {
+    let (cluster, one) = coded(11).await;
+    let handle = make(&one, "f").await;
+    let inode = handle.inode();
+    fill(&handle, 0, 2 * STRIPE + 500).await;
+    let metas = cluster.0.lock().metas.clone();
+    until("its server to hear of two stripes", || metas.stored(inode).unwrap().record.size == 2 * STRIPE as u64).await;
+    fill(&handle, 2 * STRIPE + 500, STRIPE).await;
+    assert!(read(&handle, 0, 4 * STRIPE).await == bytes(0, 3 * STRIPE + 500));
+    within(handle.release()).await.unwrap();
+    let now = layout(&one, inode).await;
+    assert_eq!(now.moves, 1, "it went on");
+    holds(&cluster, inode, &now, &bytes(0, 3 * STRIPE + 500)).await;
+    cluster.check();
+}
+
 fn offline(cluster: &Cluster, targets: &[nyala_wire::TargetId]) {
     let map = &mut cluster.0.lock().map;
     map.version.0 += 1;

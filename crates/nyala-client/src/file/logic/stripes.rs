@@ -2,10 +2,12 @@
 
 //! Stripes of encoded files: which bytes belong together, and how those that are lost follow from others. Pure.
 
+use crate::error::Error;
+use crate::types::Destination;
 use bytes::Bytes;
 use nyala_parity::{Code as Matrix, ParityError, Recovery};
 use nyala_wire::map::ClusterMap;
-use nyala_wire::{DataLocation, ErasureCode, Layout, PoolId};
+use nyala_wire::{DataLocation, ErasureCode, ErrorCode, Layout, Pattern, PoolId, StripePattern, TargetId};
 use std::ops::Range;
 
 /// Bytes at one place of all chunk files of a file, within one stripe.
@@ -108,8 +110,22 @@ pub(crate) fn filled_range(pieces: &[(u64, Bytes)], range: Range<u64>) -> Bytes 
     out.into()
 }
 
+/// Where a file's data goes that is to be encoded, or written to again: targets of its pool.
+pub(crate) fn destination(
+    map: &ClusterMap,
+    layout: &Layout,
+    (pattern, code): (Pattern, ErasureCode),
+    avoid: Vec<TargetId>,
+) -> Result<Destination, Error> {
+    let pool =
+        pool_of(map, layout).ok_or_else(|| Error::refused(ErrorCode::NO_SPACE, "none of its targets is known"))?;
+    let (chunk_bytes, num_targets) = (layout.chunk_bytes, u16::from(code.data));
+    let pattern = StripePattern { pattern, chunk_bytes, num_targets, pool, inline_bytes: 0, code: Some(code) };
+    Ok(Destination { pattern, avoid })
+}
+
 /// The pool of a file's targets.
-pub(crate) fn pool_of(map: &ClusterMap, layout: &Layout) -> Option<PoolId> {
+fn pool_of(map: &ClusterMap, layout: &Layout) -> Option<PoolId> {
     layout.indices().find_map(|index| {
         let target = match layout.location(index) {
             DataLocation::Target(id) => id,

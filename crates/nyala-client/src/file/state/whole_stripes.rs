@@ -1,59 +1,94 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What a file's state says of whole stripes that are written encoded ([`crate::writeback::full_stripes`]). Pure.
+//! Whether a new file is written in whole stripes of its erasure code. Pure.
+//!
+//! From `Idle` to `Choosing` when a whole stripe is there, from there to `Writing` when targets are chosen, or to `Declined`, for as long as the
+//! file's delegation is held.
 
-use super::FileState;
-use crate::file::logic::leftovers::Leftovers;
+use super::stripes::Stripes;
 use nyala_wire::Layout;
 use std::sync::Arc;
 
-/// Where what is no longer here can be read, and the size of that.
-pub(crate) fn stored_at(state: &FileState) -> Option<(Arc<Layout>, u64)> {
-    let size = state.stripes.writing().map_or(state.size, |stripes| stripes.stored());
-    Some((state.layout()?.clone(), size))
+#[derive(Default)]
+pub(crate) enum WholeStripes {
+    /// What is written to a new file may go out in whole stripes.
+    #[default]
+    Idle,
+    /// Targets are being chosen, for this choice of its own number. What is written waits.
+    Choosing(u64),
+    Writing(Stripes),
+    /// It is mirrored first.
+    Declined,
 }
 
-/// Whether what is written from `at` on may be kept until it goes out: encoded data has to be moved before it is written to.
-pub(crate) fn accepts(state: &FileState, at: u64) -> bool {
-    state.stripes.accepts(at, state.layout().is_some_and(|layout| layout.encoded().is_some()))
-}
-
-/// How many bytes a whole stripe has in the code of a file that has nothing at its server yet, and may have it written encoded at once.
-pub(crate) fn new_stripe_bytes(state: &FileState) -> Option<u64> {
-    let layout = state.layout()?;
-    let code = layout.to_encode().filter(|_| state.stripes.is_idle() && state.is_loaded() && !state.is_inline())?;
-    let nothing = state.attrs.known().is_some_and(|attr| attr.size == 0)
-        && state.content.migration().is_none_or(|migration| migration.base_len() == 0)
-        && state.commit.is_clean()
-        && state.written.in_flight().is_empty()
-        && !state.unsynced.has_own()
-        && state.leftovers == Leftovers::Clean;
-    nothing.then(|| u64::from(code.data) * u64::from(layout.chunk_bytes))
-}
-
-/// Whole stripes go to these targets from now on.
-pub(crate) fn begin(state: &mut FileState, to: Layout) {
-    let Some(before) = state.layout().cloned() else { return };
-    state.stripes.chosen(&to, before);
-    state.locate(Arc::new(to));
-}
-
-/// Nothing more goes out in whole stripes, of a file that is clean. Whether that is so.
-pub(crate) fn close(state: &mut FileState) -> bool {
-    let none =
-        !state.stripes.is_choosing() && state.stripes.writing().is_none_or(|stripes| !stripes.is_any_under_way());
-    if none && state.stripes.writing().is_some() {
-        state.end_stripes();
-        state.stripes.decline();
+impl WholeStripes {
+    pub(crate) fn writing(&self) -> Option<&Stripes> {
+        if let WholeStripes::Writing(stripes) = self { Some(stripes) } else { None }
     }
-    none
-}
 
-/// What was written in whole stripes, up to `end`, is here now, and its server knows that.
-pub(crate) fn moved_back(state: &mut FileState, to: Layout, end: u64, now_ms: u64) {
-    state.stripes.decline();
-    state.locate(Arc::new(to));
-    if end > 0 {
-        state.commit.add(end, now_ms);
+    pub(crate) fn writing_mut(&mut self) -> Option<&mut Stripes> {
+        if let WholeStripes::Writing(stripes) = self { Some(stripes) } else { None }
+    }
+
+    /// Whether the file's server knows where its stripes are.
+    pub(crate) fn is_acknowledged(&self) -> bool {
+        self.writing().is_some_and(|stripes| stripes.before.is_none())
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        matches!(self, WholeStripes::Idle)
+    }
+
+    pub(crate) fn is_choosing(&self) -> bool {
+        matches!(self, WholeStripes::Choosing(_))
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.writing().is_some_and(Stripes::has_failed)
+    }
+
+    /// Targets are being chosen.
+    pub(crate) fn choose(&mut self, choice: u64) {
+        *self = WholeStripes::Choosing(choice);
+    }
+
+    /// Whether this choice is being made, and none after it.
+    pub(crate) fn is_made(&self, choice: u64) -> bool {
+        matches!(self, WholeStripes::Choosing(made) if *made == choice)
+    }
+
+    /// None are to be had, or the data was moved back.
+    pub(crate) fn decline(&mut self) {
+        *self = WholeStripes::Declined;
+    }
+
+    /// These are chosen. `before`: where the data was to go.
+    pub(crate) fn chosen(&mut self, to: &Layout, before: Arc<Layout>) {
+        *self = WholeStripes::Writing(Stripes::new(to, before));
+    }
+
+    /// Whether what is written from `at` on may be kept until it goes out; `encoded`: the file is.
+    pub(crate) fn accepts(&self, at: u64, encoded: bool) -> bool {
+        self.writing().map_or(!encoded, |stripes| stripes.accepts(at))
+    }
+
+    /// Its server knows where the data is. Nothing more goes there if the last stripe was among it.
+    pub(crate) fn acknowledged(&mut self) {
+        match self {
+            WholeStripes::Writing(stripes) if stripes.is_closing() => *self = WholeStripes::Declined,
+            WholeStripes::Writing(stripes) => stripes.before = None,
+            _ => {}
+        }
+    }
+
+    /// The delegation is gone, or all that was written is dropped: where the data is by its server, if that is not where it went.
+    pub(crate) fn end(&mut self) -> Option<Arc<Layout>> {
+        match std::mem::take(self) {
+            WholeStripes::Writing(stripes) => stripes.before,
+            _ => None,
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,14 +13,12 @@
 
 use crate::error::{Error, Result};
 use crate::file::logic::stripes;
-use crate::file::state::{File, whole_stripes};
-use crate::rpc::failure::unexpected_reply;
+use crate::file::state::{File, stripe_writes};
 use crate::writeback::owner::Writeback;
 use crate::writeback::stripe_in_flight::StripeInFlight;
 use crate::writeback::stripe_write::{Stripe, send};
 use nyala_transport::trace::{carried, under};
-use nyala_wire::meta::{MetaOp, MetaReply, Owner};
-use nyala_wire::{ErrorCode, Layout, Pattern, SessionId, StripePattern};
+use nyala_wire::{Layout, Pattern, SessionId};
 use std::sync::Arc;
 
 /// Sends off whole stripes, if the file is written like this or can be. `flushing`: somebody waits for all of it. Whether what is dirty
@@ -37,7 +35,7 @@ pub(super) fn pump(writeback: &Arc<Writeback>, file: &Arc<File>, upto_ms: Option
         }
         return true;
     }
-    let Some(bytes) = whole_stripes::new_stripe_bytes(&state) else { return false };
+    let Some(bytes) = stripe_writes::new_stripe_bytes(&state) else { return false };
     if !state.written().fills(0..bytes) {
         // It may become one, unless what is there has to go out before.
         let end = state.written().dirty().end().unwrap_or(0);
@@ -85,7 +83,7 @@ async fn choose(writeback: &Arc<Writeback>, file: &Arc<File>, (choice, session):
     let mut state = file.state.lock();
     if state.stripes().is_made(choice) {
         match chosen {
-            Ok(to) => whole_stripes::begin(&mut state, to),
+            Ok(to) => stripe_writes::begin(&mut state, to),
             Err(error) => {
                 tracing::debug!(inode = %file.inode, %error, "a new file is mirrored first, and encoded later");
                 state.stripes_mut().decline();
@@ -103,17 +101,9 @@ async fn targets(writeback: &Arc<Writeback>, file: &Arc<File>, session: SessionI
     let Some((layout, code)) = coded else {
         return Err(Error::Protocol { what: "choose targets", detail: "a file that is not to be encoded" });
     };
-    let pool = stripes::pool_of(&writeback.cluster.maps.view().map, &layout)
-        .ok_or_else(|| Error::refused(ErrorCode::NO_SPACE, "none of its targets is known"))?;
-    let (chunk_bytes, num_targets) = (layout.chunk_bytes, u16::from(code.data));
-    let pattern =
-        StripePattern { pattern: Pattern::Ec, chunk_bytes, num_targets, pool, inline_bytes: 0, code: Some(code) };
-    let op = MetaOp::MoveTargets { inode: file.inode, pattern, avoid: Vec::new() };
-    let MetaReply::Layout(to) = writeback.cluster.meta("choose targets", op, Owner::default()).await? else {
-        return Err(unexpected_reply("choose targets"));
-    };
-    to.check().map_err(Error::server("choose targets"))?;
-    if to.encoded() != Some(code) || to.chunk_bytes != chunk_bytes || !layout.is_before(&to) {
+    let to = stripes::destination(&writeback.cluster.maps.view().map, &layout, (Pattern::Ec, code), Vec::new())?;
+    let to = writeback.cluster.move_targets(file.inode, &to).await?;
+    if to.encoded() != Some(code) || to.chunk_bytes != layout.chunk_bytes || !layout.is_before(&to) {
         return Err(Error::Protocol { what: "choose targets", detail: "other targets than were asked for" });
     }
     // What somebody left in chunk files of these names.

@@ -14,9 +14,9 @@ fn layouts() -> (Layout, Arc<Layout>) {
     (to, Arc::new(before))
 }
 
-fn writing() -> FullStripes {
+fn writing() -> WholeStripes {
     let (to, before) = layouts();
-    let mut stripes = FullStripes::default();
+    let mut stripes = WholeStripes::default();
     assert!(stripes.is_idle() && stripes.accepts(0, false) && !stripes.accepts(0, true));
     stripes.choose(7);
     assert!(stripes.is_choosing() && stripes.is_made(7) && !stripes.is_made(6));
