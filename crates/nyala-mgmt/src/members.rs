@@ -41,6 +41,8 @@ fn mgmt_nodes(state: &ClusterState) -> impl Iterator<Item = &nyala_cluster::Node
 /// Raft's membership as it is in the log of this leader.
 struct Now {
     membership: Membership,
+    /// Where the membership is in the log.
+    since: Option<u64>,
     last: Option<u64>,
     leader: Option<u64>,
     stored: BTreeMap<u64, Option<u64>>,
@@ -53,13 +55,17 @@ impl Now {
         let membership = &metrics.membership_config;
         let applied = metrics.last_applied.map(|at| at.index);
         let replication = metrics.replication.iter().flatten();
+        let sets = membership.membership().get_joint_config();
+        let in_each = |id: &u64| sets.iter().all(|voters| voters.contains(id));
         Now {
             membership: Membership {
                 voters: membership.voter_ids().collect(),
+                voters_of_each: membership.voter_ids().filter(in_each).collect(),
                 nodes: membership.nodes().map(|(id, _)| *id).collect(),
-                joint: membership.membership().get_joint_config().len() > 1,
+                joint: sets.len() > 1,
                 decided: membership.log_id().is_some_and(|at| Some(at.index) <= applied),
             },
+            since: membership.log_id().map(|at| at.index),
             last: metrics.last_log_index,
             leader: metrics.current_leader,
             stored: replication.map(|(id, at)| (*id, at.map(|at| at.index))).collect(),
@@ -265,12 +271,12 @@ pub(crate) fn list(core: &Core) -> Vec<MgmtNode> {
     let state = core.view.state();
     let view = mgmt_nodes(&state).map(|record| {
         let id = u64::from(record.id.0);
+        let log = if id == core.me { now.last } else { now.stored.get(&id).copied().flatten() };
         let role = match () {
             () if now.leader == Some(id) => MgmtRole::Leader,
-            () if now.membership.voters.contains(&id) => MgmtRole::Follower,
+            () if now.membership.counts(id, log >= now.since) => MgmtRole::Follower,
             () => MgmtRole::Learner,
         };
-        let log = if id == core.me { now.last } else { now.stored.get(&id).copied().flatten() };
         let (alias, addresses) = (record.alias.clone(), record.addresses.clone());
         MgmtNode { node: record.id, alias, addresses, role, log, reachable: is_reachable(core, id) }
     });

@@ -13,6 +13,8 @@ use std::collections::BTreeSet;
 pub struct Membership {
     /// Who votes, in either of two sets if there are two.
     pub voters: BTreeSet<u64>,
+    /// Who votes in each of them.
+    pub voters_of_each: BTreeSet<u64>,
     /// Voters and learners.
     pub nodes: BTreeSet<u64>,
     /// Two sets of voters have to agree at the moment.
@@ -42,6 +44,12 @@ pub enum KeepsVoter {
 }
 
 impl Membership {
+    /// Whether a node can be counted on when this leader dies. A vote that was given to it is worth nothing before that is decided, or
+    /// known to the node itself: the others may go on with the voters from before. `knows`: it has stored this membership.
+    pub fn counts(&self, id: u64, knows: bool) -> bool {
+        self.voters_of_each.contains(&id) && (self.decided || knows)
+    }
+
     /// Whether the voters that remain without `gone` have a majority that answers.
     pub fn can_lose(&self, gone: &BTreeSet<u64>, answers: impl Fn(u64) -> bool) -> bool {
         let remain: Vec<u64> = self.voters.difference(gone).copied().collect();
@@ -85,7 +93,19 @@ mod tests {
     }
 
     fn membership(voters: &[u64], nodes: &[u64]) -> Membership {
-        Membership { voters: set(voters), nodes: set(nodes), joint: false, decided: true }
+        let voters = set(voters);
+        Membership { voters_of_each: voters.clone(), voters, nodes: set(nodes), joint: false, decided: true }
+    }
+
+    #[test]
+    fn a_vote_counts_once_all_go_by_it() {
+        let joint = Membership { voters_of_each: set(&[1]), joint: true, ..membership(&[1, 2, 3], &[1, 2, 3]) };
+        assert!(joint.counts(1, true) && !joint.counts(2, true), "without 1 nobody is elected");
+        let written = Membership { decided: false, ..membership(&[1, 2, 3], &[1, 2, 3]) };
+        assert!(written.counts(2, true), "it can be elected by 3");
+        assert!(!written.counts(3, false), "it may be asked by nobody who knows that it votes");
+        assert!(membership(&[1, 2, 3], &[1, 2, 3, 4]).counts(3, false), "it is behind, or away");
+        assert!(!membership(&[1, 2, 3], &[1, 2, 3, 4]).counts(4, true), "a learner");
     }
 
     #[test]
