@@ -53,7 +53,7 @@ fn a_run_is_the_same_on_one_real_thread_and_on_many() {
 }
 
 /// Time for seeds, where nobody says how many; those that are under way then still end.
-const SECONDS: &str = "100";
+const SECONDS: &str = "50";
 
 /// The same seeds each time: a rare finding of a seed that nobody chose is for `make sim`, not for somebody who changes something else.
 #[test]
