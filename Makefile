@@ -21,6 +21,9 @@ CARGO_FUZZ := $(TARGET)/tools/bin/cargo-fuzz
 CARGO_FUZZ_VERSION := 0.13.2
 export CARGO_TARGET_DIR := $(TARGET)
 
+# Tools that run for seconds are not optimised for minutes.
+INSTALL := CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 cargo install
+
 # For up, down and status: a cluster elsewhere than where `nyala up` puts it, and more flags of `nyala up`.
 DIR ?=
 MOUNT ?=
@@ -83,13 +86,13 @@ status: ## show that cluster (DIR=)
 	$(NYALA) status $(WHERE)
 
 $(FSX):
-	cargo install fsx --version $(FSX_VERSION) --locked --root $(TARGET)/tools
+	$(INSTALL) fsx --version $(FSX_VERSION) --locked --root $(TARGET)/tools
 
 $(PJDFSTEST):
-	cargo install pjdfstest --version $(PJDFSTEST_VERSION) --locked --root $(TARGET)/tools
+	$(INSTALL) pjdfstest --version $(PJDFSTEST_VERSION) --locked --root $(TARGET)/tools
 
 $(DENY):
-	cargo install cargo-deny --version $(DENY_VERSION) --locked --root $(TARGET)/tools
+	$(INSTALL) cargo-deny --version $(DENY_VERSION) --locked --root $(TARGET)/tools
 
 $(CARGO_FUZZ):
 	cargo install cargo-fuzz --version $(CARGO_FUZZ_VERSION) --locked --root $(TARGET)/tools
@@ -106,9 +109,11 @@ test: test-unit test-e2e ## all tests: units, properties, crashes, then end to e
 	@echo "make test: all passed"
 
 # One seed for all property tests: who changes something else must not be told of a rare case of theirs. `make properties` looks for those.
+# Examples are not built here: lint looks at them, and each would have its crate's code made once more.
 .PHONY: test-unit
 test-unit: deps ## all tests but those end to end (SEED=: of the property tests)
-	PROPTEST_RNG_SEED=$(or $(SEED),1) cargo test --release --locked --workspace --exclude nyala-e2e --no-fail-fast
+	PROPTEST_RNG_SEED=$(or $(SEED),1) cargo test --release --locked --workspace --exclude nyala-e2e --no-fail-fast --tests
+	PROPTEST_RNG_SEED=$(or $(SEED),1) cargo test --release --locked --workspace --exclude nyala-e2e --no-fail-fast --doc
 
 # Those that say how rare a failing case is, and without those that try every crash, so that it ends soon.
 .PHONY: test-fresh

@@ -10,8 +10,12 @@
 //! [`LANES`] run beside each other. Before one can run alone, the others have to end, and a lane stands idle meanwhile; so those that want
 //! the machine for themselves wait until they are [`BATCH`], or nobody else waits, and then run one after another. libtest (`--test-threads`)
 //! begins more tests than there are lanes, so that there are some to choose from.
+//!
+//! With `NYALA_E2E_TIMES=FILE` each test adds a line to that file: how many seconds it ran, whether alone, and its name.
 
+use std::io::Write as _;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 /// Tests that run beside each other: one for each processor of the smallest machine that tests run on.
 const LANES: usize = 2;
@@ -92,7 +96,18 @@ impl Machine {
         let state = self.changed.wait_while(state, |state| !state.may_run(alone));
         state.unwrap_or_else(PoisonError::into_inner).begin(alone);
         self.changed.notify_all();
-        Running { machine: self, alone }
+        Running { machine: self, alone, began: Instant::now() }
+    }
+}
+
+/// Adds a test's line to the file of `NYALA_E2E_TIMES`.
+fn note(seconds: f64, alone: bool) {
+    let Some(path) = std::env::var_os("NYALA_E2E_TIMES") else { return };
+    let thread = std::thread::current();
+    let line = format!("{seconds:.1} {} {}\n", if alone { "alone" } else { "beside" }, thread.name().unwrap_or("?"));
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    if let Err(error) = file.and_then(|mut file| file.write_all(line.as_bytes())) {
+        eprintln!("NYALA_E2E_TIMES: {error}");
     }
 }
 
@@ -101,10 +116,12 @@ impl Machine {
 pub struct Running<'a> {
     machine: &'a Machine,
     alone: bool,
+    began: Instant,
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
+        note(self.began.elapsed().as_secs_f64(), self.alone);
         drop(self.machine.change(|state| state.end(self.alone)));
     }
 }
