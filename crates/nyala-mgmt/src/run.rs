@@ -30,6 +30,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,6 +41,9 @@ use tokio::task::JoinHandle;
 const QUIET_START: Duration = Duration::from_millis(1500);
 /// Longest wait for a connection to another management node.
 const CONNECT: Duration = Duration::from_millis(500);
+
+/// Done when the service is to end.
+type Shutdown<'a> = Pin<&'a mut dyn Future<Output = ()>>;
 
 /// A management service that is open and listens, but does not answer yet.
 pub struct Mgmt {
@@ -128,11 +132,16 @@ impl Mgmt {
 
     /// Serves until `shutdown` is done. See [`run`] for the runtime.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), MgmtError> {
-        tokio::task::LocalSet::new().run_until(self.serve(shutdown)).await
+        let mut shutdown = std::pin::pin!(shutdown);
+        self.run_here(shutdown.as_mut()).await
     }
 
-    async fn serve(mut self, shutdown: impl Future<Output = ()>) -> Result<(), MgmtError> {
-        let mut shutdown = std::pin::pin!(shutdown);
+    /// Neither generic nor `async`: so the service's code is made once, in this crate, and not in each that awaits it.
+    fn run_here(self, shutdown: Shutdown<'_>) -> Pin<Box<dyn Future<Output = Result<(), MgmtError>> + '_>> {
+        Box::pin(async { tokio::task::LocalSet::new().run_until(self.serve(shutdown)).await })
+    }
+
+    async fn serve(mut self, mut shutdown: Shutdown<'_>) -> Result<(), MgmtError> {
         let store = self.directory.store.clone();
         let stop = self.server.shutdown_handle();
         let listens = self.addresses();

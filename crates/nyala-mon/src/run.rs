@@ -18,10 +18,14 @@ use nyala_scrape::Scrapes;
 use nyala_transport::Secret;
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use tokio::sync::{Mutex, Notify};
+
+/// Done when the service is to end.
+type Shutdown<'a> = Pin<&'a mut dyn Future<Output = ()>>;
 
 /// A monitoring service that is open and listens, but does not sample yet.
 pub struct Mon {
@@ -74,6 +78,16 @@ impl Mon {
 
     /// Samples until `shutdown`. In a `LocalSet` on a current-thread runtime.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), MonError> {
+        let mut shutdown = std::pin::pin!(shutdown);
+        self.run_here(shutdown.as_mut()).await
+    }
+
+    /// Neither generic nor `async`: so the service's code is made once, in this crate, and not in each that awaits it.
+    fn run_here<'a>(self, shutdown: Shutdown<'a>) -> Pin<Box<dyn Future<Output = Result<(), MonError>> + 'a>> {
+        Box::pin(self.serve(shutdown))
+    }
+
+    async fn serve(self, shutdown: Shutdown<'_>) -> Result<(), MonError> {
         let (address, shared) = (self.address(), self.shared);
         let failed = |cause| MonError::Listen { address, cause };
         let listener = tokio::net::TcpListener::from_std(self.listener).map_err(failed)?;

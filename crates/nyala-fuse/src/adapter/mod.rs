@@ -39,3 +39,12 @@ pub mod traces;
 mod xattrs;
 
 pub use fs::{FsOptions, NyalaFs};
+
+use crate::{Session, SessionError};
+use std::pin::Pin;
+
+/// Serves until the mount is gone, as [`Session::serve`] does. Neither generic nor `async`: so the code of all requests is
+/// made once, in this crate, and not in each that awaits it.
+pub fn serve(session: Session<NyalaFs>) -> Pin<Box<dyn Future<Output = Result<(), SessionError>>>> {
+    Box::pin(session.serve())
+}

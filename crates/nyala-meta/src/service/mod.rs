@@ -14,6 +14,7 @@
 mod access;
 mod busiest;
 pub mod config;
+mod counters;
 mod damage;
 mod driver;
 pub mod error;
@@ -42,6 +43,7 @@ use crate::store_error::store_error;
 use access::subtree::Subtree;
 use bytes::Bytes;
 use config::MetaConfig;
+use counters::{counters, stats};
 use damage::refill::Refill;
 use error::MetaError;
 use flusher::Flusher;
@@ -49,8 +51,7 @@ use group::News;
 use group::wire::Message;
 use host::{End, Host, Serving, is_alone};
 use metrics::Metrics;
-use nyala_namespace::recall_report::recall_report;
-use nyala_namespace::server::op_names::{OP_NAMES, op_number};
+use nyala_namespace::server::op_names::op_number;
 use nyala_scrape::{Pages, Scrapes};
 use nyala_store::own_dir::{Kind, OwnDir};
 use nyala_store::{Options, Recovery, Store, StoreError};
@@ -63,7 +64,7 @@ use nyala_wire::message_type::{
     PING, STATS,
 };
 use nyala_wire::meta::{MetaOp, MetaRequest};
-use nyala_wire::mgmt::{Capacity, RegisterTarget, ServiceStats, TargetCapacity};
+use nyala_wire::mgmt::{Capacity, RegisterTarget, TargetCapacity};
 use nyala_wire::{ClusterId, ErrorCode, MapVersion, TargetId, WireError, codec};
 use reported::Reported;
 use std::future::Future;
@@ -92,10 +93,26 @@ pub async fn run_on(
     open_store: OpenStore<'_>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), MetaError> {
+    let mut shutdown = std::pin::pin!(shutdown);
+    run_here(config, open_store, shutdown.as_mut()).await
+}
+
+/// Done when the service is to end.
+type Shutdown<'a> = Pin<&'a mut dyn Future<Output = ()>>;
+
+/// Neither generic nor `async`: so the service's code is made once, in this crate, and not in each that awaits it.
+fn run_here<'a>(
+    config: MetaConfig,
+    open_store: OpenStore<'a>,
+    shutdown: Shutdown<'a>,
+) -> Pin<Box<dyn Future<Output = Result<(), MetaError>> + 'a>> {
+    Box::pin(run_again(config, open_store, shutdown))
+}
+
+async fn run_again(config: MetaConfig, open_store: OpenStore<'_>, mut shutdown: Shutdown<'_>) -> Result<(), MetaError> {
     let mut dir = OwnDir::open(&config.dir, Kind::MetaTarget, ClusterId(random::<16>()?))?;
     let mut scrapes = Scrapes::at(config.metrics)?;
     let metrics = Rc::new(Metrics::new(SlowOperations::new(config.slow_operation)));
-    let mut shutdown = std::pin::pin!(shutdown);
     let refill = Refill::new(&config.dir);
     loop {
         // What a run began ends with it.
@@ -118,7 +135,7 @@ async fn run_once(
     (dir, refill): (&mut OwnDir, &Refill),
     open_store: OpenStore<'_>,
     (metrics, scrapes): (&Rc<Metrics>, &mut Scrapes),
-    mut shutdown: Pin<&mut impl Future<Output = ()>>,
+    mut shutdown: Shutdown<'_>,
 ) -> Result<Option<&'static str>, MetaError> {
     let secret = Secret::load(&config.secret_file)?;
     secret.require(Role::Meta)?;
@@ -456,44 +473,4 @@ async fn checkpointed(store: &Store) -> Result<Vec<u8>, WireError> {
     let checkpoint = tokio::time::timeout(CHECKPOINT, store.checkpointed()).await;
     checkpoint.map_err(|_| ErrorCode::BUSY.with("the checkpoint is not through yet"))?.map_err(store_error)?;
     Ok(Vec::new())
-}
-
-/// The answer to STATS, with these counters.
-fn stats(host: &Host, counters: Vec<(String, u64)>) -> ServiceStats {
-    let recalls = host.serving().map(|Serving { driver, .. }| recall_report(driver.server().state()));
-    let links = host.member.links().map(|links| links.report());
-    ServiceStats { recalls, links, ..nyala_transport::process::stats(counters) }
-}
-
-fn counters(host: &Host, metrics: &Metrics) -> Vec<(String, u64)> {
-    let store = host.tables.store.stats();
-    let mut counters = metrics.counters();
-    if let Some(Serving { driver, .. }) = host.serving() {
-        let server = driver.server();
-        let known = server.state();
-        let ops = OP_NAMES.iter().zip(known.ops).filter(|(_, count)| *count > 0);
-        counters.extend(ops.map(|(name, count)| (format!("op.{name}"), count)));
-        counters.extend(known.counters.iter().map(|(name, count)| ((*name).to_owned(), *count)));
-        counters.push(("sessions".into(), known.sessions.len() as u64));
-        let (held, revocations) = known.delegations.figures();
-        counters.push(("delegation.held".into(), held as u64));
-        counters.push(("delegation.revocations".into(), revocations));
-    }
-    if let Some(group) = host.group() {
-        counters.push(("mirror.records".into(), group.last()));
-        for (target, progress) in group.progress() {
-            let mut put = |what, value| counters.push((format!("mirror.{}.{target}.{what}", group.group()), value));
-            put("copied_bytes", progress.copied_bytes);
-            put("left_bytes", progress.left_bytes);
-            put("bytes_per_s", progress.bytes_per_s);
-            // As storage says it: the largest number where it is not known.
-            put("left_s", progress.estimate_ms.map_or(u64::MAX, |ms| ms / 1000));
-        }
-    }
-    counters.push(("inodes".into(), reported::inodes(&host.tables).unwrap_or_default()));
-    counters.push(("log.syncs".into(), store.syncs));
-    counters.push(("log.checkpoints".into(), store.checkpoints));
-    counters.push(("log.records".into(), store.applied.0));
-    counters.extend(nyala_store::metrics::counters(&host.me, &host.tables.store));
-    counters
 }

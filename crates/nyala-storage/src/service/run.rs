@@ -46,10 +46,27 @@ pub async fn run(config: StorageConfig, shutdown: impl Future<Output = ()>) -> R
 
 /// The same on other disks.
 pub async fn run_on(
-    mut config: StorageConfig,
+    config: StorageConfig,
     disks: &dyn Disks,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), StorageError> {
+    let mut shutdown = std::pin::pin!(shutdown);
+    run_here(config, disks, shutdown.as_mut()).await
+}
+
+/// Done when the service is to end.
+type Shutdown<'a> = Pin<&'a mut dyn Future<Output = ()>>;
+
+/// Neither generic nor `async`: so the service's code is made once, in this crate, and not in each that awaits it.
+fn run_here<'a>(
+    config: StorageConfig,
+    disks: &'a dyn Disks,
+    shutdown: Shutdown<'a>,
+) -> Pin<Box<dyn Future<Output = Result<(), StorageError>> + 'a>> {
+    Box::pin(run_all(config, disks, shutdown))
+}
+
+async fn run_all(mut config: StorageConfig, disks: &dyn Disks, shutdown: Shutdown<'_>) -> Result<(), StorageError> {
     if config.targets.is_empty() && config.exports.is_empty() {
         return Err(StorageError::NoTarget);
     }
@@ -64,7 +81,7 @@ pub async fn run_on(
     let mut failed = Ok(());
     let served = {
         // Lending that ends by itself ends all, in the same order as a shutdown does.
-        let end = std::pin::pin!(async {
+        let mut end = std::pin::pin!(async {
             tokio::select! {
                 () = shutdown => {}
                 error = exports.ended() => failed = Err(error),
@@ -75,7 +92,7 @@ pub async fn run_on(
                 end.await;
                 Ok(())
             }
-            false => until_the_end(&config, disks, &secret, open_files, &mut scrapes, end).await,
+            false => until_the_end(&config, disks, &secret, open_files, &mut scrapes, end.as_mut()).await,
         }
     };
     exports.stop().await;
@@ -88,7 +105,7 @@ async fn until_the_end(
     secret: &Secret,
     open_files: usize,
     scrapes: &mut Scrapes,
-    mut end: Pin<&mut impl Future<Output = ()>>,
+    mut end: Shutdown<'_>,
 ) -> Result<(), StorageError> {
     while run_once(config, disks, secret, open_files, scrapes, end.as_mut()).await? {}
     Ok(())
@@ -101,7 +118,7 @@ async fn run_once(
     secret: &Secret,
     open_files: usize,
     scrapes: &mut Scrapes,
-    mut shutdown: Pin<&mut impl Future<Output = ()>>,
+    mut shutdown: Shutdown<'_>,
 ) -> Result<bool, StorageError> {
     let mut node = OwnDir::open(&config.dir, Kind::StorageNode, ClusterId(random()?))?;
     let uuid = || Ok(ClusterId(random()?));
@@ -149,7 +166,7 @@ async fn register_and_serve(
     node: &mut OwnDir,
     targets: &Targets,
     scrapes: &mut Scrapes,
-    mut shutdown: Pin<&mut impl Future<Output = ()>>,
+    mut shutdown: Shutdown<'_>,
 ) -> Result<Option<(Member, bool)>, StorageError> {
     let joined = tokio::select! {
         joined = join(config, secret, node, targets) => joined?,

@@ -24,6 +24,7 @@ use crate::config::{Settings, load, load_default};
 use crate::exit::{Failure, io};
 use std::future::Future;
 use std::path::PathBuf;
+use std::pin::Pin;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::LocalSet;
 
@@ -66,10 +67,16 @@ pub fn make_files_private() {
 /// Runs a service's future to its end on one thread.
 pub fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(io("cannot start"))?;
-    let result = LocalSet::new().block_on(&runtime, future);
+    let mut result = None;
+    {
+        let mut work = std::pin::pin!(async { result = Some(future.await) });
+        // One type for all commands, so that the runtime's code is not made anew for each.
+        let work: Pin<&mut dyn Future<Output = ()>> = work.as_mut();
+        LocalSet::new().block_on(&runtime, work);
+    }
     // Blocking jobs that hang on a dead disk must not keep the process.
     runtime.shutdown_background();
-    result
+    result.expect("work that has been run to its end has set it")
 }
 
 /// Waits for SIGTERM or SIGINT. Must be called inside a runtime; signals count from the call on, not from the first

@@ -83,7 +83,7 @@ pub async fn serve(plan: Plan, caller: &mut Caller) -> Result<(), Failure> {
         process: ProcessId::own(),
     };
     let _following = mount_flags::follow(&mount, &handler);
-    let mut serving = std::pin::pin!(session.serve());
+    let mut serving = nyala_fuse::adapter::serve(session);
     let mut stop = std::pin::pin!(stop);
     let mut announced = false;
     let result = loop {
