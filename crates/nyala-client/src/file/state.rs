@@ -232,7 +232,7 @@ impl FileState {
     pub(crate) fn unload(&mut self) {
         self.binding.unload();
         self.leftovers = Leftovers::Clean;
-        self.stripes.end();
+        self.end_stripes();
         self.attrs.invalidate();
         self.size = self.written.own_end();
         self.cache.clear();
@@ -244,7 +244,7 @@ impl FileState {
         self.written.discard(self.content.unit());
         self.pending_attrs.discard();
         self.commit.discard();
-        self.stripes.end();
+        self.end_stripes();
         // Of a commit under way too: what it says is not so any more.
         self.content.discard();
         self.generation += 1;
@@ -368,6 +368,12 @@ impl FileState {
         self.content.locate(layout);
         self.unsynced.relocate();
         self.cache.clear();
+    }
+
+    fn end_stripes(&mut self) {
+        if let Some(before) = self.stripes.end() {
+            self.locate(before);
+        }
     }
 
     /// The server has said what the file is.

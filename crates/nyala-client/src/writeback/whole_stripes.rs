@@ -3,26 +3,21 @@
 //! Whole stripes of new files, written in their erasure code from the start, where mirrored data would be read and written again after the close.
 //!
 //! **Failure model.** Only what the file's exclusive delegation covers goes out like this, and only once: a stripe is never written again, so no
-//! parity is ever older than its data. The file's server knows where they go before the first one does, and so removes whatever arrives there with the file. It
-//! hears of stripes when all of their parts are on disk, and of the last one, which is not whole, when nothing more is written by this layout
-//! (`writeback::flush`); what dies before leaves the file as the server knows it, and chunk files that are longer than it says. Who writes to the file then has
-//! it moved first, and leaves them behind.
+//! parity is ever older than its data. The file's server hears of stripes when all of their parts are on disk, and of the last one, which is not whole, when
+//! nothing more is written by this layout (`writeback::flush`); what dies before leaves the file as the server knows it, and chunk files that no layout has, or that
+//! are longer than it says. They are cut before they are used again.
 //!
-//! A server may be older or not take it, while nothing is there yet: then the file is mirrored. A target may be away, full, or lose what it had before it was synced: then nothing more goes out, the stripes that were stored are moved to
+//! A target may be away, full, or lose what it had before it was synced: then nothing more goes out, the stripes that were stored are moved to
 //! mirrors, computed from their other parts if need be, and all goes on there (`file::leave_stripes`). A part that comes late does
 //! so under a name that no layout will have for long.
 
 use crate::error::{Error, Result};
 use crate::file::logic::stripes;
-use crate::file::state::migration::InlineMigration;
 use crate::file::state::{File, stripe_writes};
-use crate::rpc::bound::Bound;
-use crate::rpc::failure::unexpected_reply;
 use crate::writeback::owner::Writeback;
 use crate::writeback::stripe_in_flight::StripeInFlight;
 use crate::writeback::stripe_write::{Stripe, send};
 use nyala_transport::trace::{carried, under};
-use nyala_wire::meta::{Commit, EncodedData, MetaOp, MetaReply, Want};
 use nyala_wire::{Layout, Pattern, SessionId};
 use std::sync::Arc;
 
@@ -84,10 +79,7 @@ async fn choose(writeback: &Arc<Writeback>, file: &Arc<File>, (choice, session):
     if !file.state.lock().stripes().is_made(choice) {
         return;
     }
-    let chosen = match targets(writeback, file, session).await {
-        Ok(to) => tell_server(writeback, file, &to, session).await.map(|()| to),
-        Err(error) => Err(error),
-    };
+    let chosen = targets(writeback, file, session).await;
     let mut state = file.state.lock();
     if state.stripes().is_made(choice) {
         match chosen {
@@ -101,24 +93,6 @@ async fn choose(writeback: &Arc<Writeback>, file: &Arc<File>, (choice, session):
     drop(state);
     writeback.pump(file);
     file.changed.notify_waiters();
-}
-
-/// Has the file's server know where its data will be, of which there is none yet.
-async fn tell_server(writeback: &Writeback, file: &Arc<File>, to: &Layout, session: SessionId) -> Result<()> {
-    let (inode, spilled) = (file.inode, file.state.lock().migration().map(InlineMigration::version));
-    let encoded = Some(Box::new(EncodedData { layout: to.clone(), end: 0 }));
-    let op = MetaOp::Commit(Commit { inode, spilled, encoded, ..Commit::default() });
-    // As a commit of what was written: the file's delegation is on its way back for as long as this takes.
-    let bound = Bound::new(inode, session);
-    let answer = writeback.cluster.meta_bound("say where new data goes", op, Want::PINNED, bound).await?;
-    if !matches!(answer.reply, MetaReply::Attr(_)) {
-        return Err(unexpected_reply("say where new data goes"));
-    }
-    let mut state = file.state.lock();
-    if spilled.is_some() && state.session() == session {
-        state.end_migration();
-    }
-    Ok(())
 }
 
 async fn targets(writeback: &Arc<Writeback>, file: &Arc<File>, session: SessionId) -> Result<Layout> {

@@ -33,7 +33,8 @@ pub(crate) fn new_stripe_bytes(state: &FileState) -> Option<u64> {
 
 /// Whole stripes go to these targets from now on.
 pub(crate) fn begin(state: &mut FileState, to: Layout) {
-    state.stripes.chosen(&to);
+    let Some(before) = state.layout().cloned() else { return };
+    state.stripes.chosen(&to, before);
     state.locate(Arc::new(to));
 }
 
@@ -42,6 +43,7 @@ pub(crate) fn close(state: &mut FileState) -> bool {
     let none =
         !state.stripes.is_choosing() && state.stripes.writing().is_none_or(|stripes| !stripes.is_any_under_way());
     if none && state.stripes.writing().is_some() {
+        state.end_stripes();
         state.stripes.decline();
     }
     none

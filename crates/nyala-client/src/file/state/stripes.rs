@@ -10,6 +10,7 @@ use nyala_wire::Layout;
 use nyala_wire::storage::WriteVerifier;
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Stripes of one file that are under way at the same time.
 const MAX_UNDER_WAY: usize = 4;
@@ -27,6 +28,8 @@ enum Phase {
 
 #[derive(Default)]
 pub(crate) struct Stripes {
+    /// Where its server says that the data is, which has none there, until it knows better.
+    pub(super) before: Option<Arc<Layout>>,
     phase: Phase,
     stripe_bytes: u64,
     /// What is before has gone out.
@@ -47,8 +50,8 @@ struct Flight {
 }
 
 impl Stripes {
-    pub(super) fn new(to: &Layout) -> Stripes {
-        Stripes { stripe_bytes: u64::from(to.chunk_bytes) * to.width(), ..Stripes::default() }
+    pub(super) fn new(to: &Layout, before: Arc<Layout>) -> Stripes {
+        Stripes { before: Some(before), stripe_bytes: u64::from(to.chunk_bytes) * to.width(), ..Stripes::default() }
     }
 
     /// What is before is at its targets, all of it.

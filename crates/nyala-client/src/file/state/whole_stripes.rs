@@ -2,11 +2,12 @@
 
 //! Whether a new file is written in whole stripes of its erasure code. Pure.
 //!
-//! From `Idle` to `Choosing` when a whole stripe is there, from there to `Writing` when targets are chosen and the file's server knows them, or to
-//! `Declined`, for as long as the file's delegation is held.
+//! From `Idle` to `Choosing` when a whole stripe is there, from there to `Writing` when targets are chosen, or to `Declined`, for as long as the
+//! file's delegation is held.
 
 use super::stripes::Stripes;
 use nyala_wire::Layout;
+use std::sync::Arc;
 
 #[derive(Default)]
 pub(crate) enum WholeStripes {
@@ -27,6 +28,11 @@ impl WholeStripes {
 
     pub(crate) fn writing_mut(&mut self) -> Option<&mut Stripes> {
         if let WholeStripes::Writing(stripes) = self { Some(stripes) } else { None }
+    }
+
+    /// Whether the file's server knows where its stripes are.
+    pub(crate) fn is_acknowledged(&self) -> bool {
+        self.writing().is_some_and(|stripes| stripes.before.is_none())
     }
 
     pub(crate) fn is_idle(&self) -> bool {
@@ -56,9 +62,9 @@ impl WholeStripes {
         *self = WholeStripes::Declined;
     }
 
-    /// These are chosen.
-    pub(crate) fn chosen(&mut self, to: &Layout) {
-        *self = WholeStripes::Writing(Stripes::new(to));
+    /// These are chosen. `before`: where the data was to go.
+    pub(crate) fn chosen(&mut self, to: &Layout, before: Arc<Layout>) {
+        *self = WholeStripes::Writing(Stripes::new(to, before));
     }
 
     /// Whether what is written from `at` on may be kept until it goes out; `encoded`: the file is.
@@ -66,16 +72,21 @@ impl WholeStripes {
         self.writing().map_or(!encoded, |stripes| stripes.accepts(at))
     }
 
-    /// Its server knows how much there is. Nothing more goes there if the last stripe was among it.
+    /// Its server knows where the data is. Nothing more goes there if the last stripe was among it.
     pub(crate) fn acknowledged(&mut self) {
-        if self.writing().is_some_and(Stripes::is_closing) {
-            self.decline();
+        match self {
+            WholeStripes::Writing(stripes) if stripes.is_closing() => *self = WholeStripes::Declined,
+            WholeStripes::Writing(stripes) => stripes.before = None,
+            _ => {}
         }
     }
 
-    /// The delegation is gone, or all that was written is dropped.
-    pub(crate) fn end(&mut self) {
-        *self = WholeStripes::Idle;
+    /// The delegation is gone, or all that was written is dropped: where the data is by its server, if that is not where it went.
+    pub(crate) fn end(&mut self) -> Option<Arc<Layout>> {
+        match std::mem::take(self) {
+            WholeStripes::Writing(stripes) => stripes.before,
+            _ => None,
+        }
     }
 }
 
